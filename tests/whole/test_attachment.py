@@ -45,7 +45,7 @@ def test_a_disk_that_stays_is_attached_as_often_as_one_that_moves(tmp_path: Path
     assert rows["since_create_s"].gt(rows["since_attach_s"]).all()
 
     truth = json.loads((run.folder / "truth.json").read_text())
-    assert truth["emulator"]["attach"] == {"slow_s": 600.0, "factor": 3.0}
+    assert truth["emulator"]["attach"] == {"slow_s": 600.0, "factor": 3.0, "sku": None}
     # By the latencies that the disks drew: a busy machine adds to what fio sees. Home is zone 1.
     drawn = played.drawn_ms(rows, truth)
     written = drawn.groupby(rows["arm"]).mean()

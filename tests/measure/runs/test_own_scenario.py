@@ -22,7 +22,7 @@ from support import SCENARIOS
 
 TOML = (SCENARIOS / "tiny.toml").read_text("utf-8").replace('analysis = "zone-disks"\n', "")
 PARAMETERS = '# Papermill sets it.\nrun: str = "toy"'
-SETUP = """from diskbook import show
+SETUP = """from diskbook.report import show
 from diskbook.report.analysis import write
 from diskbook.report.analysis.run import analyse
 

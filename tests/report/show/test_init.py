@@ -1,4 +1,4 @@
-"""What notebooks get from `from diskbook import show`."""
+"""What notebooks get from `from diskbook.report import show`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_no_name_hides_a_module_of_the_package() -> None:
 
 @pytest.mark.emulator
 def test_notebooks_that_only_measure_load_no_statistics_and_no_drawing() -> None:
-    code = "import sys; from diskbook import show; show.banner, show.target, show.run\n"
+    code = "import sys; from diskbook.report import show; show.banner, show.target, show.run\n"
     code += "print(sorted({'scipy', 'matplotlib'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -21,6 +21,7 @@ from diskbook.stats import evidence
 from diskbook_emulator import lifecycle
 from diskbook_emulator.types import Json
 
+STAND_INS = "diskbook_emulator.stand_ins"  # one process per emulator, which waits for calls
 PATIENCE_S = 60.0  # what has lost its parent takes a moment to end
 
 
@@ -35,7 +36,7 @@ def left_over(scene: Scene) -> list[str]:
 def _left_over(scene: Scene) -> list[str]:
     left = [f"resource group {name}" for name in groups(scene)]
     left += [f"emulator {row.name} {row.state}" for row in lifecycle.status() if row.name != EMULATOR]
-    left += [f"process {line[:60]}" for line in _processes(scene)]
+    left += [f"process {line[:160]}" for line in _processes(scene)]
     left += [f"{path} on a host" for path in _on_hosts(scene)]
     kept = {"own", "own.image", "runs", "out", "err", "matplotlib", f"diskbook-{os.getuid()}", *scene.places}
     left += [f"folder {path.name}" for path in scene.folder.iterdir() if path.name not in kept]
@@ -73,8 +74,9 @@ def _processes(scene: Scene) -> list[str]:
     """Command lines of what still runs of the scene, but for the named emulator without any machine."""
     spared = {os.getpid(), scene.store.pid if scene.store else None}
     if scene.named:
-        server = lifecycle.connect(EMULATOR).pid
-        spared |= {server, *(watchdog.pid for watchdog in _watchdogs(scene.folder))}
+        server = psutil.Process(lifecycle.connect(EMULATOR).pid)
+        warm = (child.pid for child in server.children() if STAND_INS in line_of(child))
+        spared |= {server.pid, *warm, *(watchdog.pid for watchdog in _watchdogs(scene.folder))}
     left, own = [], str(scene.folder / "own" / "host" / "sshd_config")
     for process in psutil.process_iter():
         if process.pid not in spared and own not in line_of(process) and _belongs(process, str(scene.folder)):

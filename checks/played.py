@@ -2,8 +2,8 @@
 
 Limits that no table names lie at 30 to 95 % of the nominal ones: on both disks of a comparison, on one of
 them, on one machine of two. One disk gets slower by 40 % in the run, the disks of one pair stall for a second
-in twenty, and every disk has noise of its own. Disks of one kind are slow after an attach. A real fio
-measures each run, and each verdict on a latency is held against the ratio that was planted.
+in twenty, and every disk has its own noise. Disks of one kind are slow after an attach. A real fio
+measures each run, and each verdict on a latency is compared with the ratio that was planted.
 
 To play another truth, add an entry to `CASES`.
 """

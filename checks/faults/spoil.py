@@ -93,7 +93,7 @@ def fill_machines(scene: Scene) -> None:
     for home in homes:
         _mount(home, "256k")
     try:
-        scene.until(lambda: scene.events("prefill"), "the disk was filled")
+        scene.until(lambda: scene.events("overwrite"), "the disk was filled and overwritten")
         for home in homes:
             fill(home)
         scene.until(lambda: scene.events("trial", status="failed"), "a trial failed")

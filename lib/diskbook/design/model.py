@@ -463,8 +463,8 @@ PUBLIC = Network()
 class Company(Record):
     """What a company's subscription asks of a run; see `company_rules`.
 
-    `tags` go on everything that is created, beside the run's own. `resource_group` is one that is there: the
-    run creates in it, deletes its own resources from it, and never the group.
+    `tags` go on everything created, in addition to the run's own. `resource_group` exists already: the run
+    creates in it, deletes its own resources from it, and never the group.
     """
 
     tags: dict[str, str] = {}

@@ -83,4 +83,4 @@ def test_settings_that_do_not_fit(run: Run, file: str) -> None:
 
 def test_a_run_of_no_cloud_keeps_its_settings(run: Run, file: str) -> None:
     run.update_manifest(cloud="inventory")
-    assert "nothing of it is made in a cloud" in _refused(run, file, SIZE)
+    assert "it uses no cloud" in _refused(run, file, SIZE)

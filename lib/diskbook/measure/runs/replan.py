@@ -68,7 +68,7 @@ def _check_changeable(run: Run) -> None:
     if run.has_trials():
         reason = "it has trials of the settings that it was begun with: start a new run"
     elif run.manifest["cloud"] not in ("azure", "emulator"):
-        reason = "nothing of it is made in a cloud: start a new run"
+        reason = "it uses no cloud: start a new run"
     elif standing:
         reason = (
             f"{', '.join(standing)} of its earlier plan still stands: first 'diskbook teardown {run.name}'"

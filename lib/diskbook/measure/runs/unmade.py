@@ -1,4 +1,4 @@
-"""Runs that were refused before they made anything: nothing of them is worth going on with."""
+"""Runs that were refused before they created anything. There is nothing to resume."""
 
 from __future__ import annotations
 

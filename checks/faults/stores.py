@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 
 from checks import azurite, store_proxy
@@ -127,7 +128,7 @@ def refuse_a_stranger(scene: Scene) -> None:
     """See that a machine with another secret is refused, in one sentence; then be the second one again."""
     assert scene.store is not None
     place = str(scene.store.address / NAME)
-    _be(scene, "stranger")
+    _be(scene, "stranger", secrets.token_hex(32).encode())
     for words in (("teardown", place), ("run", "--resume", place)):
         status, sentence = scene.ask(*words)
         if not status or "was not begun by you" not in sentence:

@@ -110,7 +110,8 @@ class Hold:
         if state.token != self.token or state.holder != self.owner:
             raise LeaseLostError(
                 f"{where} was taken over by {visible(state.holder) or 'another, who has finished it'}, after "
-                f"{self.lease_s:.0f} s without a sign of life; nothing more is stored from here"
+                f"{self.lease_s:.0f} s without a sign of life; nothing more is stored from here: "
+                f"'diskbook run --resume {where}' continues from what is stored, once nobody else works on it"
             )
         if time.monotonic() - self._seen > self.lease_s:
             raise LeaseLostError(

@@ -6,6 +6,8 @@ In continuous integration, try any test that failed once more, and list it with 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -50,7 +52,7 @@ class MeasureAgain:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports = self._tried(item, nextitem)
         if second_try and any(report.failed for report in reports):
-            reports = self._second_try(item, nextitem, reports)
+            self._second_try(item, reports)
         for report in reports:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -65,16 +67,19 @@ class MeasureAgain:
             self._module, self._since = module, time.monotonic()
         return self._measured(item, nextitem, self._other)
 
-    def _second_try(
-        self, item: pytest.Item, nextitem: pytest.Item | None, first: list[pytest.TestReport]
-    ) -> list[pytest.TestReport]:
-        """Try a failed test again with new fixtures; where it passes, keep how it failed for the list."""
-        item.session._setupstate.teardown_exact(None)
-        second = self._tried(item, nextitem)
-        if not any(report.failed for report in second):
-            failures = [report.longreprtext for report in first if report.failed]
-            second[-1].user_properties.append((SECOND_TRY, "\n".join([item.nodeid, *failures])))
-        return second
+    def _second_try(self, item: pytest.Item, reports: list[pytest.TestReport]) -> None:
+        """Try a failed test again in a new process; where it passes, keep how it failed for the list."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        environment[WANTED] = ""
+        command = [sys.executable, "-m", "pytest", "-n0", "--rootdir", str(item.config.rootpath), item.nodeid]
+        again = subprocess.run(command, cwd=item.config.rootpath, env=environment, capture_output=True)
+        if again.returncode != 0:
+            return
+        failed = [report for report in reports if report.failed]
+        texts = [report.longreprtext for report in failed]
+        for report in failed:
+            report.outcome, report.longrepr = "passed", None
+        reports[-1].user_properties.append((SECOND_TRY, "\n".join([item.nodeid, *texts])))
 
     def _measured(
         self, item: pytest.Item, nextitem: pytest.Item | None, other: OtherLoad

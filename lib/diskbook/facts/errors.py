@@ -8,6 +8,9 @@ from collections.abc import Iterable
 
 from diskbook.facts.visible import LINES, visible
 
+MOST_NAMES = 24
+"""Names that an error lists."""
+
 
 class DiskbookError(Exception):
     """A mistake or a missing thing, said in one sentence: what, where, what to do.
@@ -54,8 +57,13 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> Usag
     where
         File and key, put in front when given.
     """
-    names = sorted(known)
+    names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names) or 'none'}."
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {_listed(names)}."
     prefix = f"{where}: " if where else ""
     return UsageError(f"{prefix}there is no {kind} '{name}'; {hint}")
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return f"{', '.join(names[:MOST_NAMES])}{f' and {more} more' if more > 0 else ''}" or "none"

@@ -72,6 +72,28 @@ def with_interval(words: str, low: float, high: float, form: str = ".1f", level:
     return words if math.isnan(low) else f"{words}, {100 * level:.3g} % CI {reach(low, high, form)}"
 
 
+def change(ratio: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
+    """Write a ratio as a change in percent with its interval: "+146 %, 95 % CI +138 to +155 %".
+
+    Whole percents stand from 10 on, one digit behind the point from 1 on, else two; more where both ends
+    would read alike, or an end would read as 0 and is not.
+
+    Examples
+    --------
+    >>> change(2.46, 2.38, 2.55)
+    '+146 %, 95 % CI +138 to +155 %'
+    >>> change(0.9865, 0.971, 1.002)
+    '-1.4 %, 95 % CI -2.9 to +0.2 %'
+    """
+    if math.isnan(ratio):
+        return "no number"
+    value, first, last = (100 * (part - 1) for part in (ratio, low, high))
+    size = abs(value)
+    digits = telling(first, last, 0 if size >= 10 else 1 if size >= 1 else 2, none=0.0)
+    words = f"{round(value, digits) + 0.0:+.{digits}f} %"
+    return words if math.isnan(low) else f"{with_interval(words, first, last, f'+.{digits}f', level)} %"
+
+
 def share(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
     """Write a share of a whole in percent with its interval: "25 %, 95 % CI 20 to 30 %"."""
     words = with_interval(f"{100 * value:.0f} %", 100 * low, 100 * high, ".0f", level)

@@ -92,7 +92,13 @@ def diagnosed(
     UsageError
         When there is no such run, arm or workload.
     """
-    a = _analysed(name, given, known)
+    return of_analysis(_analysed(name, given, known), arm, workload, given)
+
+
+def of_analysis(
+    a: Analysis, arm: str | None = None, workload: str | None = None, given: Named = NO_LIMITS
+) -> Diagnosed:
+    """Findings of an analysed run; takes and raises what `diagnosed` does."""
     on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
     findings = diagnosis.findings(a.trials, a.tables.series, a.cells, on_demand)
     for kind, value in (("arm", arm), ("workload", workload)):

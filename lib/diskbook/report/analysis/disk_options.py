@@ -26,13 +26,14 @@ from diskbook.stats import diagnosis, predict
 from diskbook.stats.limits import BY_COLUMN, limit_words
 
 ARTICLE = "disk-options"
-PANELS = {
+PANELS: dict[str, tuple[str, str]] = {
     "max-write-iops": ("iops", "4K random writes, depth 512"),
     "max-throughput": ("mb_s", "128K random writes, depth 512"),
     "max-read-iops": ("iops", "4K random reads, depth 512"),
 }
 BURST = "burst-until-dry"
-WRITES, SINGLE = "max-write-iops", "access-time"
+WRITES: str = "max-write-iops"
+SINGLE: str = "access-time"
 _KINDS = {"Premium_ZRS": "Premium ZRS", "Premium_LRS": "Premium LRS", "PremiumV2_LRS": "Premium v2"}
 
 

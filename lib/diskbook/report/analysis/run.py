@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,7 @@ from diskbook.stats import (
     percentiles as stats_percentiles,
     platform as platform_metrics,
 )
-from diskbook.stats.compare import Compared, compare
+from diskbook.stats.compare import Compared, Named, compare
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.protocol import Conformance
@@ -65,11 +65,15 @@ class Analysis:
 
     @cached_property
     def compared(self) -> Compared:
-        """Comparisons, gates and labelled cells."""
+        """Comparisons that the scenario named, gates and labelled cells."""
+        return self.compare(self.scenario.comparison)
+
+    def compare(self, comparisons: Iterable[Named]) -> Compared:
+        """Compare arms, as the scenario named them or not, by all that is known of the run."""
         directions = {item.name: _directions(item) for item in self.scenario.workload}
         return compare(
             self.trials,
-            self.scenario.comparison,
+            comparisons,
             self.tables.series,
             self._mismatches(),
             directions=directions,

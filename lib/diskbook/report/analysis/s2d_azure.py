@@ -24,7 +24,10 @@ from diskbook.stats.limits import BY_COLUMN
 from diskbook.stats.volume_bound import Load
 
 ARTICLE = "s2d-azure"
-SERVER, MORE_DISKS, CLUSTER, REMOTE = "ss-4", "ss-8", "s2d-3", "s2d-3-remote"
+SERVER: str = "ss-4"
+MORE_DISKS: str = "ss-8"
+CLUSTER: str = "s2d-3"
+REMOTE: str = "s2d-3-remote"
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:

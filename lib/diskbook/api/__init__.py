@@ -1,0 +1,1 @@
+"""The public interface: what `import diskbook` offers to notebooks and programs."""

@@ -1,0 +1,209 @@
+"""Comparisons of a run that an analyst asks for, whether the scenario named them or not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from diskbook.api.comparison import EXPLORATORY, ComparisonResult
+from diskbook.api.scope import of_row
+from diskbook.design.model import Comparison
+from diskbook.design.vocabulary import Scope, Verdict
+from diskbook.facts.errors import UsageError, unknown
+from diskbook.report.analysis import cell
+from diskbook.report.analysis.run import Analysis
+from diskbook.report.comparing import asked as questions
+from diskbook.report.show import sentences
+from diskbook.stats import ratios
+
+DEFAULT_MARGIN = 0.05
+UNITS = {"iops": "IOPS", "throughput_mb_s": "MB/s"}
+"""Units of metrics that are rates; all others are latencies in ms."""
+
+
+@dataclass
+class Asked:
+    """A comparison that was asked for, in the form that `stats.compare` takes."""
+
+    arm: str
+    base_arm: str
+    workload: str
+    metric: str
+    pairing: str
+    family: str = "exploratory"
+    margin: float = DEFAULT_MARGIN
+    as_delivered: bool = False
+
+
+def compare(
+    a: Analysis, arms: Sequence[str], base: str, workload: str, metric: str, direction: str | None, left: str
+) -> list[ComparisonResult]:
+    """Compare arms with one base arm, as one family.
+
+    Parameters
+    ----------
+    a
+        The analysed run.
+    arms, base, workload, metric, direction
+        What is compared; without a direction the only one that the workload has.
+    left
+        What was left out of the run before, in words; "" where nothing was.
+
+    Raises
+    ------
+    UsageError
+        When the run has no such arm, workload, metric or direction, or a workload has two directions.
+    """
+    way = _direction(a, [*arms, base], workload, metric, direction)
+    if not left and len(arms) == 1 and _is_named(a, arms[0], base, workload, metric):
+        return [_result(a, a.compared, (arms[0], base, workload, metric), way, "")]
+    items = [Asked(arm, base, workload, metric, _pairing(a, arm, base)) for arm in arms]
+    compared = a.compare(items)
+    why = "; ".join(filter(None, [EXPLORATORY, left]))
+    return [_result(a, compared, (arm, base, workload, metric), way, why) for arm in arms]
+
+
+def metrics(trials: pd.DataFrame) -> list[str]:
+    """Names of the metrics that trials have values of."""
+    names = [
+        name
+        for name in map(str, trials)
+        if name in UNITS or (name.startswith("lat_") and name.endswith("_ms"))
+    ]
+    return [name for name in names if trials[name].notna().any()]
+
+
+def identity(a: Analysis) -> tuple[str, str]:
+    """What makes a run itself, wherever its folder lies."""
+    return str(a.manifest["run"]), str(a.manifest.get("created_utc"))
+
+
+def asked_otherwise(a: Analysis, other: Analysis, *asked: str) -> str:
+    """Say the first thing in which two runs asked different questions; "" where they asked the same.
+
+    Parameters
+    ----------
+    a, other
+        Two analysed runs.
+    asked
+        Arm, base arm and workload to hold against each other; by default all comparisons named in both.
+    """
+    keys = [asked] if asked else sorted(_named_keys(a) & _named_keys(other))
+    if not keys:
+        return "they have no comparison in common"
+    for key in keys:
+        difference = questions.difference(_question(a, key), _question(other, key))
+        if difference:
+            return difference
+    return ""
+
+
+def _named_keys(a: Analysis) -> set[tuple[str, ...]]:
+    return {(item.arm, item.base_arm, item.workload) for item in a.scenario.comparison}
+
+
+def _question(a: Analysis, key: tuple[str, ...]) -> dict[str, Any]:
+    """What a comparison of a run asks: kinds of disks, their places, and the load."""
+    arm, base, workload = key
+    pairing: Any = _pairing(a, arm, base)
+    item = Comparison(arm=arm, base_arm=base, workload=workload, pairing=pairing)
+    everything = cell.of(a.scenario, item, a.manifest)
+    return {name: value for name, value in everything.items() if name in questions.ASKED}
+
+
+def _direction(a: Analysis, arms: Sequence[str], workload: str, metric: str, direction: str | None) -> str:
+    """Check all names; return the direction to compare."""
+    where, trials = f"run {a.run.name}", a.trials[a.trials["status"] == "ok"]
+    for arm in arms:
+        _check("arm", arm, set(trials["arm"]), where)
+    _check("workload", workload, set(trials["workload"]), where)
+    for arm in dict.fromkeys(arms):
+        if not ((trials["arm"] == arm) & (trials["workload"] == workload)).any():
+            raise UsageError(f"{where}: arm '{arm}' has no finished trial of workload '{workload}'")
+    of_load = trials[trials["workload"] == workload]
+    _check("metric", metric, metrics(of_load), where)
+    ways = sorted(set(of_load["direction"]))
+    if direction is None and len(ways) > 1:
+        raise UsageError(
+            f"{where}: workload '{workload}' has {' and '.join(ways)}; say which by direction='{ways[0]}'"
+        )
+    return ways[0] if direction is None else _check("direction", direction, ways, where)
+
+
+def _check(kind: str, value: str, known: Any, where: str) -> str:
+    if value not in known:
+        raise unknown(kind, value, known, where)
+    return value
+
+
+def _is_named(a: Analysis, arm: str, base: str, workload: str, metric: str) -> bool:
+    asked = (arm, base, workload, metric)
+    return any(
+        (item.arm, item.base_arm, item.workload, item.metric) == asked for item in a.scenario.comparison
+    )
+
+
+def _pairing(a: Analysis, arm: str, base: str) -> str:
+    """How two arms are paired: as the scenario says of them, else by the machines that measured them."""
+    for item in a.scenario.comparison:
+        if {item.arm, item.base_arm} == {arm, base}:
+            return str(item.pairing)
+    machines = a.trials.groupby("arm")["machine_id"].agg(set)
+    same = machines[arm] == machines[base] and all(machines[arm])
+    return "same-machine" if same else "replicate"
+
+
+def _result(
+    a: Analysis, compared: Any, key: tuple[str, str, str, str], direction: str, why: str
+) -> ComparisonResult:
+    arm, base, workload, metric = key
+    columns = ["arm", "base_arm", "workload", "metric"]
+    of_key = compared.table[(compared.table[columns] == list(key)).all(axis=1)]
+    rows = {row["scope"]: row for row in of_key[of_key["direction"] == direction].to_dict("records")}
+    estimates = {scope: of_row(row, _reason(row)) for scope, row in rows.items()}
+    blocks = _blocks(a.trials, arm, base, workload, direction, metric)
+    gates = compared.gates[(compared.gates[columns] == list(key)).all(axis=1)]
+    levels = blocks.groupby("replicate")[["log_value", "log_base_value"]].mean().mean()
+    return ComparisonResult(
+        run=a.run.name,
+        arm=arm,
+        base_arm=base,
+        workload=workload,
+        direction=direction,
+        metric=metric,
+        unit=UNITS.get(metric, "ms"),
+        value=float(np.exp(levels["log_value"])),
+        base_value=float(np.exp(levels["log_base_value"])),
+        these_disks=estimates[Scope.THESE],
+        disks_like_these=estimates[Scope.LIKE_THESE],
+        gates=gates.drop(columns=columns).reset_index(drop=True),
+        blocks=blocks.drop(columns=["log_value", "log_base_value"]),
+        exploratory=why,
+        provenance=a.provenance,
+    )
+
+
+def _reason(row: Mapping[Any, Any]) -> str:
+    """First reason of a row that supports no difference, or that has no interval."""
+    decided = Verdict.of(row["verdict"]) in (Verdict.DIFFERENCE, Verdict.EQUIVALENT)
+    return "" if decided and not math.isnan(row["ci_low"]) else sentences.first_reason(row)
+
+
+def _blocks(
+    trials: pd.DataFrame, arm: str, base: str, workload: str, direction: str, metric: str
+) -> pd.DataFrame:
+    """One row a replicate and block that measured both arms."""
+    means = ratios.log_means(trials, metric)
+    columns = [(arm, workload, direction), (base, workload, direction)]
+    both = means.reindex(columns=pd.MultiIndex.from_tuples(columns, names=means.columns.names)).dropna()
+    logs = pd.DataFrame(both.to_numpy(), both.index, ["log_value", "log_base_value"]).reset_index()
+    return logs.assign(
+        value=np.exp(logs["log_value"]),
+        base_value=np.exp(logs["log_base_value"]),
+        log_ratio=logs["log_value"] - logs["log_base_value"],
+    )

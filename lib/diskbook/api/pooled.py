@@ -1,0 +1,242 @@
+"""Several runs of one question taken together: these runs, and runs like these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from diskbook.api import card, explore, plot
+from diskbook.api.comparison import ComparisonResult
+from diskbook.api.results import RunResults, open_run
+from diskbook.api.scope import ScopeEstimate
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import UsageError
+from diskbook.stats import intervals
+from diskbook.stats.intervals import LEVEL, Interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FEWEST_RUNS = 3
+"""Runs from which on something is said of other runs: two give one degree of freedom."""
+
+
+@dataclass(frozen=True, repr=False)
+class PooledComparison:
+    """Two arms compared over several runs.
+
+    Attributes
+    ----------
+    these_runs
+        Mean of the runs' means; its error comes from the replicates within runs, pooled.
+    runs_like_these
+        The same mean; its error comes from the spread between runs (Student's t, from 3 runs on).
+    runs
+        One row a run: `run`, `ratio`, `n_replicates`.
+    left_out
+        Runs whose number is withheld, each with its reason.
+    exploratory
+        Why this is no finding that was planned; "" where every run named the comparison.
+    """
+
+    arm: str
+    base_arm: str
+    workload: str
+    direction: str
+    metric: str
+    these_runs: ScopeEstimate
+    runs_like_these: ScopeEstimate
+    runs: pd.DataFrame = field(compare=False)
+    left_out: tuple[str, ...]
+    exploratory: str
+    provenance: str
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the change of every run, and the interval of each scope.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw into; by default new ones.
+        """
+        rows = {str(row["run"]): np.array([100 * (row["ratio"] - 1)]) for row in self.runs.to_dict("records")}
+        return plot.changes(rows, (self.these_runs, self.runs_like_these), self._name, self.provenance, ax)
+
+    @property
+    def _name(self) -> str:
+        return card.compared(self.arm, self.base_arm, self.workload, self.direction, self.metric)
+
+    def __repr__(self) -> str:
+        scopes = "; ".join(
+            f"{part.scope}: {part.text}" if part.has_interval else f"{part.scope}: {part.reason}"
+            for part in (self.these_runs, self.runs_like_these)
+        )
+        marks = card.remarks(*self.left_out, self.exploratory, card.source(self.provenance))
+        return f"{self._name}, {len(self.runs)} runs: {scopes}{marks}"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            part.scope.capitalize(): part.text if part.has_interval else f"{part.text}: {part.reason}"
+            for part in (self.these_runs, self.runs_like_these)
+        }
+        facts |= {"Runs": ", ".join(self.runs["run"]), "Left out": "; ".join(self.left_out)}
+        marks = filter(None, [self.exploratory, card.source(self.provenance)])
+        return card.box(self._name, facts, "; ".join(marks))
+
+
+class PooledRuns:
+    """Several runs taken together. Made by `pool`."""
+
+    def __init__(self, runs: Sequence[RunResults]) -> None:
+        self._runs = tuple(runs)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the runs."""
+        return [run.name for run in self._runs]
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """Trials of all runs; column `run` says of which."""
+        return pd.concat([run.trials for run in self._runs], ignore_index=True)
+
+    def compare(
+        self,
+        arm: str,
+        base_arm: str,
+        *,
+        workload: str,
+        metric: str = "lat_mean_ms",
+        direction: str | None = None,
+    ) -> PooledComparison:
+        """Compare two arms in every run, and take the runs together.
+
+        Takes what `RunResults.compare` does. A run whose number the gates withhold is left out and named.
+
+        Raises
+        ------
+        UsageError
+            When a run lacks an arm or a workload, or fewer than two runs have a number.
+        """
+        kwargs = {"workload": workload, "metric": metric, "direction": direction}
+        items = [run.compare(arm, base_arm, **kwargs) for run in self._runs]  # type: ignore[arg-type]
+        for other in self._runs[1:]:
+            _refuse_other_question(self._runs[0], other, arm, base_arm, workload)
+        kept = [item for item in items if not math.isnan(item.change_pct)]
+        left_out = tuple(
+            f"{item.run} left out, {item.verdict}: {item.reason}" for item in items if item not in kept
+        )
+        if len(kept) < 2:
+            raise UsageError(f"pool: fewer than two runs have a number; {'; '.join(left_out)}")
+        return _pooled(kept, left_out)
+
+    def __repr__(self) -> str:
+        return f"<{len(self._runs)} runs pooled: {', '.join(self.names)}>"
+
+
+def pool(runs: Iterable[RunResults | str | Path]) -> PooledRuns:
+    """Take runs of one question together.
+
+    Parameters
+    ----------
+    runs
+        Opened runs, or names or folders of runs. A run that is there twice counts once.
+
+    Raises
+    ------
+    UsageError
+        When there are fewer than two runs, they asked different things, or emulated ones stand beside
+        measured ones.
+    """
+    opened = [run if isinstance(run, RunResults) else open_run(run) for run in runs]
+    distinct = list({explore.identity(run.analysis): run for run in opened}.values())
+    if len(distinct) < 2:
+        raise UsageError("pool needs two runs or more; a run that is there twice counts once")
+    emulated = {Provenance.EMULATED in run.provenance for run in distinct}
+    if len(emulated) > 1:
+        raise UsageError("pool: emulated runs say nothing about Azure; pool them without measured ones")
+    for other in distinct[1:]:
+        _refuse_other_question(distinct[0], other)
+    return PooledRuns(distinct)
+
+
+def _refuse_other_question(first: RunResults, other: RunResults, *asked: str) -> None:
+    difference = explore.asked_otherwise(first.analysis, other.analysis, *asked)
+    if difference:
+        raise UsageError(f"pool: run {other.name} asked something else than {first.name}: {difference}")
+
+
+def _pooled(items: Sequence[ComparisonResult], left_out: tuple[str, ...]) -> PooledComparison:
+    means = [item.blocks.groupby("replicate")["log_ratio"].mean().to_numpy() for item in items]
+    first = items[0]
+    runs = pd.DataFrame(
+        {
+            "run": [item.run for item in items],
+            "ratio": [math.exp(of_run.mean()) for of_run in means],
+            "n_replicates": [len(of_run) for of_run in means],
+        }
+    )
+    return PooledComparison(
+        arm=first.arm,
+        base_arm=first.base_arm,
+        workload=first.workload,
+        direction=first.direction,
+        metric=first.metric,
+        these_runs=these_runs(means),
+        runs_like_these=runs_like_these(means),
+        runs=runs,
+        left_out=left_out,
+        exploratory=next((item.exploratory for item in items if item.exploratory), ""),
+        provenance="+".join(sorted({item.provenance for item in items})),
+    )
+
+
+def these_runs(means: Sequence[np.ndarray], level: float = LEVEL) -> ScopeEstimate:
+    """Estimate the mean of these very runs.
+
+    Parameters
+    ----------
+    means
+        Mean log ratios of the replicates, an array a run.
+    level
+        Level of the interval.
+
+    Notes
+    -----
+    The variance between replicates is pooled within runs, with sum(n_i - 1) degrees of freedom; the mean of
+    k run means has the variance s^2 / k^2 * sum(1 / n_i).
+    """
+    numbers = np.array([len(of_run) for of_run in means])
+    df = int((numbers - 1).sum())
+    mean = np.mean([of_run.mean() for of_run in means])
+    squares = sum(float(((of_run - of_run.mean()) ** 2).sum()) for of_run in means)
+    se = math.sqrt(squares / df * (1 / numbers).sum()) / len(means) if df else math.nan
+    interval = intervals.student(np.asarray(mean), np.asarray(se), np.asarray(df or math.nan), level)
+    return _estimate("these runs", interval, level, int(numbers.sum()), "no run has two replicates")
+
+
+def runs_like_these(means: Sequence[np.ndarray], level: float = LEVEL) -> ScopeEstimate:
+    """Estimate the mean of runs of the same kind: Student's t over run means, from 3 runs on.
+
+    Takes what `these_runs` does.
+    """
+    of_runs = np.array([of_run.mean() for of_run in means])
+    interval, reason = intervals.t_interval(of_runs, level), "all runs gave the same ratio"
+    if len(of_runs) < FEWEST_RUNS:
+        nothing, reason = np.asarray(math.nan), f"fewer than {FEWEST_RUNS} runs say nothing of others"
+        interval = interval._replace(low=nothing, high=nothing)
+    return _estimate("runs like these", interval, level, len(of_runs), reason)
+
+
+def _estimate(scope: str, interval: Interval, level: float, n: int, reason: str) -> ScopeEstimate:
+    ratio, low, high = (float(np.exp(part)) for part in (interval.mean, interval.low, interval.high))
+    has_interval = not math.isnan(low)
+    leaves_out_1 = has_interval and (low > 1 or high < 1)
+    verdict = "difference" if leaves_out_1 else "inconclusive"
+    return ScopeEstimate(scope, ratio, low, high, level, verdict, "" if has_interval else reason, n)

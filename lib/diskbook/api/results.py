@@ -1,0 +1,242 @@
+"""A run as an analyst opens it: its tables, comparisons of any two arms, figures and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from diskbook.api import card, explore
+from diskbook.api.comparison import ComparisonResult
+from diskbook.api.figures import RunFigures
+from diskbook.facts.errors import UsageError, unknown
+from diskbook.report.analysis import diagnosis, run as run_analysis
+from diskbook.report.analysis.run import Analysis
+from diskbook.report.show import header_card, headlines
+
+
+class RunResults:
+    """What a run measured. Made by `open_run`.
+
+    All tables are data frames with units in their column names (docs/run-folder.md). A change of a table
+    changes nothing else.
+    """
+
+    def __init__(self, analysis: Analysis, left_out: str = "") -> None:
+        self._a, self._left_out = analysis, left_out
+
+    @property
+    def analysis(self) -> Analysis:
+        """What is behind it, for the functions of `diskbook.report.show`."""
+        return self._a
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self._a.run.name
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the run."""
+        return self._a.run.folder
+
+    @property
+    def provenance(self) -> str:
+        """Where the numbers come from: "azure", "emulated", "inventory" or "imported"."""
+        return self._a.provenance
+
+    @property
+    def question(self) -> str:
+        """What the run was made to answer."""
+        return self._a.scenario.scenario.question
+
+    @property
+    def answer(self) -> str:
+        """What it answers, from the comparisons that were named before it."""
+        return f"exploratory, {self._left_out}: {self._a.headline}" if self._left_out else self._a.headline
+
+    @property
+    def caption(self) -> str:
+        """Run, date, region and origin in one line, to stand below a figure or a table."""
+        a, facts = self._a, [self._a.run.name, header_card.dates(self._a), self._a.scenario.region]
+        return ", ".join(
+            filter(None, [*facts, header_card.ran_on(a), card.source(a.provenance), self._left_out])
+        )
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """One row a trial and direction."""
+        return self._a.trials.copy()
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row an arm and workload: medians, and the limit that holds it, if any."""
+        return self._a.cells.copy()
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """One row a comparison that the scenario named, and scope: ratio, interval, verdict.
+
+        After `without` all are exploratory.
+        """
+        table = self._a.comparisons.copy()
+        return table.assign(family="exploratory") if self._left_out else table
+
+    @property
+    def gates(self) -> pd.DataFrame:
+        """One row a comparison and check: whether it passed, why, and what to do."""
+        return self._a.gates.copy()
+
+    @property
+    def percentiles(self) -> pd.DataFrame:
+        """Percentiles of latency, where enough I/Os stand behind them."""
+        return self._a.percentiles.copy()
+
+    @cached_property
+    def figures(self) -> Mapping[str, object]:
+        """Figures of the run by name; each shows itself."""
+        return RunFigures(self._a, self._left_out)
+
+    def compare(
+        self,
+        arm: str,
+        base_arm: str,
+        *,
+        workload: str,
+        metric: str = "lat_mean_ms",
+        direction: str | None = None,
+    ) -> ComparisonResult:
+        """Compare two arms under one workload, after all gates.
+
+        Parameters
+        ----------
+        arm, base_arm
+            Names of arms; the change is that of `arm` over `base_arm`.
+        workload, metric
+            Name of a workload, and a column of `trials`.
+        direction
+            "read", "write" or "commit", where the workload has several.
+
+        Returns
+        -------
+        ComparisonResult
+            A comparison that the scenario did not name, and any after `without`, is marked exploratory.
+
+        Raises
+        ------
+        UsageError
+            When the run has no such arm, workload, metric or direction, or a direction has to be named.
+        """
+        args = workload, metric, direction, self._left_out
+        return explore.compare(self._a, [arm], base_arm, *args)[0]
+
+    def compare_all(
+        self,
+        arms: Sequence[str],
+        base: str,
+        *,
+        workload: str,
+        metric: str = "lat_mean_ms",
+        direction: str | None = None,
+    ) -> list[ComparisonResult]:
+        """Compare several arms with one; their verdicts allow for the number of comparisons.
+
+        Takes, returns and raises what `compare` does. All are exploratory, as a family that nobody named.
+        """
+        return explore.compare(self._a, list(arms), base, workload, metric, direction, self._left_out)
+
+    def without(self, query: str) -> RunResults:
+        """Leave trials out, and judge the rest by the same gates.
+
+        Parameters
+        ----------
+        query
+            Condition on the columns of `trials`, as for `pandas.DataFrame.query`: "block == 1".
+
+        Raises
+        ------
+        UsageError
+            When the condition cannot be read, or no trial would be left.
+        """
+        trials = self._a.trials
+        try:
+            dropped = set(trials.query(query)["trial"])
+        except Exception as error:
+            raise UsageError(
+                f"without: '{query}' is no condition on the columns of trials: {error}"
+            ) from None
+        if not set(trials["trial"]) - dropped:
+            raise UsageError(f"without: '{query}' leaves no trial of run {self.name}; leave out less")
+        tables = self._a.tables
+        kept = {
+            name: table[~table["trial"].isin(dropped)].reset_index(drop=True)
+            for name, table in vars(tables).items()
+            if "trial" in table
+        }
+        words = f"without {query} ({len(dropped)} trials left out)"
+        analysis = replace(self._a, tables=replace(tables, **kept))
+        return RunResults(analysis, "; ".join(filter(None, [self._left_out, words])))
+
+    def why(self, arm: str, workload: str) -> str:
+        """Say what limits a cell, from what evidence, and what to do.
+
+        Raises
+        ------
+        UsageError
+            When the run has no such arm or workload.
+        """
+        return diagnosis.of_analysis(self._a, arm, workload).text
+
+    def histogram(self, trial: str) -> pd.DataFrame:
+        """Latencies of one trial: `direction`, `lat_ms`, number of `ios`, `share` of I/Os up to there.
+
+        Raises
+        ------
+        UsageError
+            When the run has no such trial, or its tool wrote no latencies one by one.
+        """
+        if trial not in set(self._a.trials["trial"]):
+            raise unknown("trial", trial, self._a.trials["trial"], f"run {self.name}")
+        bins = self._a.tables.bins
+        of_trial = bins[bins["trial"] == trial]
+        if of_trial.empty:
+            raise UsageError(f"run {self.name}: trial '{trial}' has no histogram of latencies")
+        by_way = of_trial.groupby("direction")["count"]
+        return pd.DataFrame(
+            {
+                "direction": of_trial["direction"],
+                "lat_ms": of_trial["lat_ns"] / 1e6,
+                "ios": of_trial["count"],
+                "share": by_way.cumsum() / by_way.transform("sum"),
+            }
+        ).reset_index(drop=True)
+
+    def __repr__(self) -> str:
+        return f"<run {self.caption}: {self.question}>"
+
+    def _repr_html_(self) -> str:
+        a = self._a
+        facts = {
+            "Answer": self.answer,
+            "Holds for": header_card.scope(headlines.of(a.comparisons, a.scenario).lead, a),
+            "Run": self.name,
+            "Date (UTC)": header_card.dates(a),
+            "Region": a.scenario.region,
+            "Ran on": header_card.ran_on(a),
+        }
+        note = "; ".join(filter(None, [card.source(a.provenance), self._left_out]))
+        return card.box(self.question, facts, note and f"{note[0].upper()}{note[1:]}.")
+
+
+def open_run(run: str | Path) -> RunResults:
+    """Open a run by its name or folder, and rebuild its tables from the raw results.
+
+    Raises
+    ------
+    DiskbookError
+        When there is no such run, or its folder is damaged.
+    """
+    return RunResults(run_analysis.analyse(run))

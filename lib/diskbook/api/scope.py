@@ -1,0 +1,83 @@
+"""One estimate of a comparison: its interval, and which disks or runs it speaks of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from diskbook.facts import quantities
+from diskbook.facts.nan_equal import NanEqual
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScopeEstimate(NanEqual):
+    """An estimate with its interval, in one scope.
+
+    Attributes
+    ----------
+    scope
+        What it speaks of, for example "disks like these".
+    ratio, low, high
+        First arm over second arm, and the ends of the interval; NaN where there is none.
+    level
+        How often such intervals hold the true ratio.
+    verdict, reason
+        What follows from it, and why there is no interval or no difference ("" where nothing needs saying).
+    n
+        How many values the interval is computed from: blocks, replicates or runs.
+    """
+
+    scope: str
+    ratio: float
+    low: float
+    high: float
+    level: float
+    verdict: str
+    reason: str
+    n: int
+
+    @property
+    def ci(self) -> tuple[float, float]:
+        """Ends of the interval as ratios."""
+        return self.low, self.high
+
+    @property
+    def change_pct(self) -> float:
+        """Change of the first arm over the second, in percent."""
+        return 100 * (self.ratio - 1)
+
+    @property
+    def ci_pct(self) -> tuple[float, float]:
+        """Ends of the interval of the change, in percent."""
+        return 100 * (self.low - 1), 100 * (self.high - 1)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there is an interval."""
+        return not math.isnan(self.low)
+
+    @property
+    def text(self) -> str:
+        """The change with its interval: "+146 %, 95 % CI +138 to +155 %"."""
+        return quantities.change(self.ratio, self.low, self.high, self.level)
+
+    def __repr__(self) -> str:
+        reason = f": {self.reason}" if self.reason and not self.has_interval else ""
+        return f"<{self.scope}: {self.text}, {self.verdict}{reason}>"
+
+
+def of_row(row: Mapping[Any, Any], reason: str) -> ScopeEstimate:
+    """Make an estimate from a row of a run's comparisons."""
+    over_replicates = str(row["method"]) == "t over replicates"
+    return ScopeEstimate(
+        scope=str(row["scope"]),
+        ratio=float(row["ratio"]),
+        low=float(row["ci_low"]),
+        high=float(row["ci_high"]),
+        level=float(row["level"]),
+        verdict=str(row["verdict"]),
+        reason=reason,
+        n=int(row["n_replicates"] if over_replicates else row["n_blocks"]),
+    )

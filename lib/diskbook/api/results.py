@@ -125,6 +125,16 @@ class RunResults:
         ComparisonResult
             A comparison that the scenario did not name, and any after `without`, is marked exploratory.
 
+        Examples
+        --------
+        >>> run = open_run("sample-zone-disks")
+        >>> write = run.compare("zrs-z1", "lrs-z1", workload="randwrite-qd1")
+        >>> write.disks_like_these
+        <disks like these: +146 %, 95 % CI +138 to +155 %, difference>
+        >>> deep = run.compare("zrs-z1", "lrs-z1", workload="randwrite-qd256")
+        >>> deep.verdict, deep.change_pct
+        ('capped', nan)
+
         Raises
         ------
         UsageError
@@ -233,6 +243,14 @@ class RunResults:
 
 def open_run(run: str | Path) -> RunResults:
     """Open a run by its name or folder, and rebuild its tables from the raw results.
+
+    Examples
+    --------
+    >>> run = open_run("sample-zone-disks")
+    >>> run.question
+    'How much latency does zone redundancy cost, from each zone, and does it cost IOPS?'
+    >>> len(run.trials), sorted(run.figures)
+    (180, ['all-trials', 'iops-and-caps', 'percentiles', 'ratios'])
 
     Raises
     ------

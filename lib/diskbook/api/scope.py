@@ -50,7 +50,14 @@ class ScopeEstimate(NanEqual):
 
     @property
     def ci_pct(self) -> tuple[float, float]:
-        """Ends of the interval of the change, in percent."""
+        """Ends of the interval of the change, in percent.
+
+        Examples
+        --------
+        >>> estimate = ScopeEstimate("disks like these", 1.5, 1.25, 1.75, 0.95, "difference", "", 3)
+        >>> estimate.change_pct, estimate.ci_pct
+        (50.0, (25.0, 75.0))
+        """
         return 100 * (self.low - 1), 100 * (self.high - 1)
 
     @property

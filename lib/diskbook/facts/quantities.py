@@ -83,7 +83,7 @@ def change(ratio: float, low: float = math.nan, high: float = math.nan, level: f
     >>> change(2.46, 2.38, 2.55)
     '+146 %, 95 % CI +138 to +155 %'
     >>> change(0.9865, 0.971, 1.002)
-    '-1.4 %, 95 % CI -2.9 to +0.2 %'
+    '-1.3 %, 95 % CI -2.9 to +0.2 %'
     """
     if math.isnan(ratio):
         return "no number"

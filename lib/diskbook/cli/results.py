@@ -82,7 +82,7 @@ def import_(
     from it are computed anew.
     """
     if dataset is not None:
-        from diskbook.importing import azure_noise
+        from diskbook.importing.noise import dataset as azure_noise
 
         if report or dry_run or as_json or options != {**dict.fromkeys(options), **_IMPORT_DEFAULTS}:
             raise UsageError(

@@ -8,10 +8,10 @@ from typing import Any
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
 from diskbook.importing import scenario
+from diskbook.importing.named_limits import Named
 from diskbook.importing.scenario import Settings
 from diskbook.report.analysis import diagnosis
 from diskbook.report.analysis.diagnosis import Diagnosed
-from diskbook.report.analysis.named_limits import Named
 from diskbook.results.run import open_run
 
 

@@ -27,7 +27,8 @@ from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
 from diskbook.facts.units import MB
-from diskbook.results import attached, raw, raw_imported
+from diskbook.importing import raw as raw_imported
+from diskbook.results import attached, raw
 from diskbook.results.guests import Guests
 from diskbook.results.run import Run
 from diskbook.stats import credit, platform as platform_metrics, volume_setups, wire

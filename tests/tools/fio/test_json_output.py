@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from diskbook.importing.fio import terse as fio_terse
 from diskbook.tools import fio
-from diskbook.tools.fio import json_output, options as fio_options, terse as fio_terse
+from diskbook.tools.fio import json_output, options as fio_options
 from diskbook.tools.record import Direction, Parsed, UnusableError, merge_bins, pooled
 from support import SAMPLES
 

@@ -12,16 +12,10 @@ import pytest
 
 from checks import bench_import
 from diskbook.facts.errors import DiskbookError
-from diskbook.tools.fio import (
-    json_output,
-    log as fio_log,
-    log_histogram,
-    log_latency,
-    log_series,
-    logs_of_a_job as job_logs,
-)
+from diskbook.importing.fio import log_histogram, logs_of_a_job as job_logs
+from diskbook.importing.fio.logs_of_a_job import LogFile
+from diskbook.tools.fio import json_output, log as fio_log, log_latency, log_series
 from diskbook.tools.fio.latency import index_value
-from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Measurement, UnusableError
 from support import SAMPLES
 

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.report.analysis import named_limits
-from diskbook.report.analysis.named_limits import Limits, Named
+from diskbook.importing import named_limits
+from diskbook.importing.named_limits import Limits, Named
 from diskbook.report.analysis.run import Analysis, analyse, analyse_with
 from diskbook.report.show import conformance, doubt_words, facts
 from diskbook.report.show.analysed import Analysed

@@ -11,8 +11,8 @@ import pytest
 from diskbook.cli import main
 from diskbook.facts import noise
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.importing import azure_noise, azure_noise_files as files
-from diskbook.importing.azure_noise import Recomputed
+from diskbook.importing.noise import dataset as azure_noise, dataset_files as files
+from diskbook.importing.noise.dataset import Recomputed
 from support import azure_noise as made
 
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from diskbook.facts import unpack
 from diskbook.facts.units import KIB, NS_PER_MS, NS_PER_US
-from diskbook.tools.fio import log as fio_log, log_histogram, log_latency, log_series
+from diskbook.importing.fio import log_histogram
+from diskbook.tools.fio import log as fio_log, log_latency, log_series
 from diskbook.tools.fio.log import Rows
 from diskbook.tools.record import (
     Direction,

@@ -12,10 +12,12 @@ from typing import Any
 from diskbook.facts import unpack
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MIB
+from diskbook.importing import formats
+from diskbook.importing.fio import logs_of_a_job as job_logs
+from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.results.raw import path_of, read_bytes
-from diskbook.tools import formats, registry
-from diskbook.tools.fio import latency as fio_latency, logs_of_a_job as job_logs
-from diskbook.tools.fio.logs_of_a_job import LogFile
+from diskbook.tools import registry
+from diskbook.tools.fio import latency as fio_latency
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
 from diskbook.tools.vmfleet import fleet
 

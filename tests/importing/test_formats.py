@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from diskbook.tools import formats, perfkit
+from diskbook.importing import formats, perfkit
 from diskbook.tools.fio import json_output
 from diskbook.tools.record import UnusableError
 from diskbook.tools.vmfleet import table as vmfleet_table

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from diskbook.facts.units import NS_PER_MS, NS_PER_US
-from diskbook.tools.fio import logs_of_a_job
-from diskbook.tools.fio.logs_of_a_job import JobLogs, LogFile
+from diskbook.importing.fio import logs_of_a_job
+from diskbook.importing.fio.logs_of_a_job import JobLogs, LogFile
 from diskbook.tools.record import Direction, Measurement, UnusableError
 
 NS = 1

@@ -14,7 +14,7 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import noise, paths
 from diskbook.facts.units import percent
-from diskbook.report.figures import noise as figures
+from diskbook.importing.noise import figures
 from diskbook.report.figures.style import Picture
 from diskbook.report.show.html import Html, table
 from diskbook.results.run import folder_of

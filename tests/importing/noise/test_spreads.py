@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.stats import noise
-from diskbook.stats.noise import Series, Spread
+from diskbook.importing.noise import spreads as noise
+from diskbook.importing.noise.spreads import Series, Spread
 
 
 def data_of(log: np.ndarray, hours: np.ndarray, vm: np.ndarray) -> Series:

@@ -14,15 +14,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from diskbook.facts.units import NS_PER_MS, NS_PER_US, utc_text
-from diskbook.tools.fio import (
-    group_reporting,
-    latency as fio_latency,
-    libaio_syncs,
-    options as fio_options,
-    terse,
-)
+from diskbook.importing.fio import terse
+from diskbook.importing.fio.normal_text import Done, Report, Run, Start, runs
+from diskbook.tools.fio import group_reporting, latency as fio_latency, libaio_syncs, options as fio_options
 from diskbook.tools.fio.latency import Latency
-from diskbook.tools.fio.normal_text import Done, Report, Run, Start, runs
 from diskbook.tools.record import CACHED, SHORTEST, Direction, Load, Measurement, Parsed, UnusableError
 
 _JOB = re.compile(r"\(groupid=\d{1,6}, jobs=\d{1,6}\): err=")

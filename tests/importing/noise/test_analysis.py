@@ -12,7 +12,7 @@ from diskbook import load
 from diskbook.cost import replicate
 from diskbook.facts import noise as reference
 from diskbook.facts.paths import NOTEBOOKS
-from diskbook.report.analysis import noise
+from diskbook.importing.noise import analysis as noise
 from diskbook.report.figures.export import as_svg
 from diskbook.stats import power
 

@@ -1,7 +1,7 @@
 """`diskbook import --dataset azure-vm-noise-2024`: the components of `data/reference`, computed anew.
 
-What is computed is defined in `diskbook.stats.noise`. How the table was made is not known to the last detail,
-so numbers may differ for that reason alone; both are printed.
+What is computed is defined in `spreads`. How the table was made is not known to the last detail, so numbers
+may differ for that reason alone; both are printed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.noise import Component, Share
 from diskbook.facts.units import percent
 from diskbook.facts.visible import visible
-from diskbook.importing import azure_noise_files as files
-from diskbook.importing.azure_noise_files import Cell, Dataset, Overlaps
+from diskbook.importing.noise import dataset_files as files, spreads as stats_noise
+from diskbook.importing.noise.dataset_files import Cell, Dataset, Overlaps
+from diskbook.importing.noise.spreads import Spread
 from diskbook.results import run as runs
-from diskbook.stats import noise as stats_noise
-from diskbook.stats.noise import Spread
 
 NAME = "azure-vm-noise-2024"
 PROVENANCE = "azure, imported"

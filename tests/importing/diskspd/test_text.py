@@ -6,7 +6,7 @@ import pytest
 
 from diskbook.design.diskspd_line.arguments import parse as parse_line
 from diskbook.design.diskspd_line.workload import check_runnable
-from diskbook.tools import formats
+from diskbook.importing import formats
 from diskbook.tools.record import CACHED, Load, Measurement, Parsed, UnusableError
 from support import SAMPLES
 from support.diskspd_texts import OF_VERSION, READS, SECONDS, WRITES, interrupted, text_of

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from diskbook.tools.diskspd import text_profile
+from diskbook.importing.diskspd import text_profile
 from diskbook.tools.diskspd.xml import NO_LATENCY, bins_of
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, failed_with, number
 

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from diskbook.facts.units import NS_PER_MS, NS_PER_US
-from diskbook.tools.fio import shown_options
-from diskbook.tools.fio.shown_options import JobFile, Jobs
+from diskbook.importing.fio import shown_options
+from diskbook.importing.fio.shown_options import JobFile, Jobs
 
 NS_OF_UNIT = {"nsec": 1, "usec": NS_PER_US, "msec": NS_PER_MS, "sec": 1000 * NS_PER_MS}
 _LONGEST_LINE = 4000

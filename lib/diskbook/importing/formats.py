@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from diskbook.tools import decode, perfkit
-from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
-from diskbook.tools.fio import json_output, log_histogram, normal, terse
+from diskbook.importing import perfkit
+from diskbook.importing.diskspd import text as diskspd_text
+from diskbook.importing.fio import log_histogram, normal, terse
+from diskbook.tools import decode
+from diskbook.tools.diskspd import xml as diskspd_xml
+from diskbook.tools.fio import json_output
 from diskbook.tools.record import Parsed, UnusableError
 from diskbook.tools.vmfleet import archive, table as vmfleet_table
 

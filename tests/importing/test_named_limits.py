@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from diskbook.facts.errors import UsageError
-from diskbook.report.analysis import named_limits
-from diskbook.report.analysis.named_limits import Named
+from diskbook.importing import named_limits
+from diskbook.importing.named_limits import Named
 
 NONE = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
 

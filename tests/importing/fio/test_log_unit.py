@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from diskbook.importing import run as importer
+from diskbook.importing.fio import log_unit, logs_of_a_job
+from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.results import tables
-from diskbook.tools.fio import json_output, log_unit, logs_of_a_job
-from diskbook.tools.fio.logs_of_a_job import LogFile
+from diskbook.tools.fio import json_output
 from diskbook.tools.record import UnusableError
 
 US, NS = 1000, 1

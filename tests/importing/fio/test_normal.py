@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.tools import formats
-from diskbook.tools.fio import json_output, normal, shown_options
+from diskbook.importing import formats
+from diskbook.importing.fio import normal, shown_options
+from diskbook.tools.fio import json_output
 from diskbook.tools.record import Measurement, Parsed, UnusableError
 from support.fio_texts import FIO_2, FIO_3, JOB_FILE, PROGRESS, REPORT_2, REPORT_3, START_2, START_3
 

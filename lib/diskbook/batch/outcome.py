@@ -13,12 +13,13 @@ import pandas as pd
 
 from diskbook.batch import summary
 from diskbook.batch.loop import FINISHED
+from diskbook.batch.stores import address
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.units import duration
 from diskbook.report.show import places
 from diskbook.report.show.html import Html, escaped, table
-from diskbook.results import address, run as runs
+from diskbook.results import run as runs
 
 PREFIX = "batch-"
 MOST_ROWS = 100

@@ -15,9 +15,10 @@ from diskbook.cli.output import json_option, progress_apart, show_json
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""
+    from diskbook.batch.stores import stored
     from diskbook.facts.errors import DiskbookError
     from diskbook.hosts import stage as own_hosts
-    from diskbook.measure.runs import stages, stored
+    from diskbook.measure.runs import stages
     from diskbook.results import session
 
     run, place = stored.working_copy(name)

@@ -97,7 +97,8 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     if resume and is_file and not overrides(options) and _is_finished(resume, scenario):
         return
     from diskbook import load
-    from diskbook.measure.runs import pipeline, stored
+    from diskbook.batch.stores import stored
+    from diskbook.measure.runs import pipeline
 
     if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")

@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from diskbook import load
+from diskbook.batch.stores import address, fetch
 from diskbook.design.model import Scenario
 from diskbook.facts import client, files, paths, revisions, unpack
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.files import write_atomic
-from diskbook.results import address, fetch, manifest as manifests
+from diskbook.results import manifest as manifests
 
 SCHEMA = manifests.SCHEMA
 HEADLINE_FILE = "headline.txt"

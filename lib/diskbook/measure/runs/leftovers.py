@@ -12,12 +12,13 @@ from pathlib import Path
 
 from azure.core.exceptions import AzureError
 
+from diskbook.batch.stores import fetch
 from diskbook.cloud import connect
 from diskbook.cloud.azure import expiry
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import stage as own_hosts
 from diskbook.measure.runs import scratch_folders, stages
-from diskbook.results import fetch, run as runs, session
+from diskbook.results import run as runs, session
 from diskbook.results.run import Run
 from diskbook_emulator import folders, lifecycle
 

@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from diskbook.batch.catalogue import join as catalogue
 from diskbook.report.analysis import answer as answers, report as reports
-from diskbook.report.catalogue import join as catalogue
 from diskbook.report.show import documents
 from diskbook.results.run import Run
 

@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 
 from diskbook import load
+from diskbook.batch.catalogue import read as catalogue
 from diskbook.cloud.azure import expiry
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.visible import visible
 from diskbook.hosts import stage as own_hosts
 from diskbook.report.analysis import report as reports
-from diskbook.report.catalogue import read as catalogue
 from diskbook.report.show.documents import Overview, RunRow, ScenarioRow
 from diskbook.results import run as runs
 from diskbook.results.run import Run

@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.batch.catalogue import entry, read
 from diskbook.design import schema
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
 from diskbook.report.analysis import answer
 from diskbook.report.analysis.run import analyse
-from diskbook.report.catalogue import entry, read
 from diskbook.report.comparing.asked import KEY
 from diskbook.results.run import Run, open_run
 

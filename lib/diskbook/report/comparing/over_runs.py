@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from diskbook.batch.catalogue import read
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.report.catalogue import read
 from diskbook.report.comparing import asked, pairs
 from diskbook.report.comparing.asked import KEY
 from diskbook.report.comparing.spread import LEAST_RUNS, BetweenRuns

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.batch.catalogue import read as catalogue
 from diskbook.design import schema
 from diskbook.design.arm_words import label
 from diskbook.design.model import Scenario
@@ -21,7 +22,6 @@ from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.errors import DiskbookError
 from diskbook.report.analysis import answer as answers
-from diskbook.report.catalogue import read as catalogue
 from diskbook.report.show import html, sentences
 from diskbook.report.show.tables import capital
 from diskbook.results.run import Run

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from diskbook.batch.stores import lease, push, record as records
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.objects import Objects, open_objects
+from diskbook.batch.stores.record import Entry, State
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.visible import visible
-from diskbook.results import lease, push, record as records
-from diskbook.results.address import Address
-from diskbook.results.objects import Objects, open_objects
-from diskbook.results.record import Entry, State
 
 _AT_ONCE = 8
 

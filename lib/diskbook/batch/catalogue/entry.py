@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from diskbook import __version__
+from diskbook.batch.catalogue import schema
 from diskbook.design import schema as of_runs
 from diskbook.facts.errors import DiskbookError
 from diskbook.report.analysis import answer, protocol
-from diskbook.report.catalogue import schema
 from diskbook.results.run import HEADLINE_FILE, Run
 
 REPORT = "report.html"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from diskbook.batch.stores.contents import MANIFEST, Folder
+from diskbook.batch.stores.record import Entry
 from diskbook.facts import files
-from diskbook.results.contents import MANIFEST, Folder
-from diskbook.results.record import Entry
 from diskbook.results.run import Run
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from diskbook.batch.stores import address
+from diskbook.batch.stores.address import Address
 from diskbook.facts import paths
-from diskbook.results import address
-from diskbook.results.address import Address
 from support import azurite
 
 _numbers = itertools.count(1)

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from diskbook.batch.stores import lease, push
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.contents import Folder
+from diskbook.batch.stores.lease import Hold, LeaseLostError
+from diskbook.batch.stores.objects import open_objects
+from diskbook.batch.stores.patience import UnreachableError
+from diskbook.batch.stores.record import State
 from diskbook.facts.errors import DiskbookError
-from diskbook.results import lease, push
-from diskbook.results.address import Address
-from diskbook.results.contents import Folder
-from diskbook.results.lease import Hold, LeaseLostError
-from diskbook.results.objects import open_objects
-from diskbook.results.patience import UnreachableError
-from diskbook.results.record import State
 
 Lost = Callable[[DiskbookError], None]
 IsWhole = Callable[[], bool]

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from diskbook.batch.stores.record import LEDGER, Entry, is_inside
 from diskbook.facts.errors import DiskbookError
-from diskbook.results.record import LEDGER, Entry, is_inside
 
 RAW, MANIFEST = "raw/", "manifest.json"
 

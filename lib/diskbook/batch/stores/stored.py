@@ -10,23 +10,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from diskbook.batch.catalogue import join as own_catalogue, stored as catalogue
+from diskbook.batch.stores import address as addresses, contents, fetch as fetching, lease, push as pushing
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.keep import Prepare, keeping
+from diskbook.batch.stores.objects import open_objects
+from diskbook.batch.stores.push import Pushed
+from diskbook.batch.stores.record import State
 from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.measure.runs import unmade
-from diskbook.report.catalogue import join as own_catalogue, stored as catalogue
-from diskbook.results import (
-    address as addresses,
-    contents,
-    fetch as fetching,
-    lease,
-    push as pushing,
-    run as runs,
-    session,
-)
-from diskbook.results.address import Address
-from diskbook.results.keep import Prepare, keeping
-from diskbook.results.objects import open_objects
-from diskbook.results.push import Pushed
-from diskbook.results.record import State
+from diskbook.results import run as runs, session
 from diskbook.results.run import Run
 
 

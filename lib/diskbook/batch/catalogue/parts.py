@@ -12,10 +12,10 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from diskbook.batch.catalogue import place, schema
+from diskbook.batch.catalogue.entry import Entry
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import replacing
-from diskbook.report.catalogue import place, schema
-from diskbook.report.catalogue.entry import Entry
 
 _ROWS_OF_GROUP = 250_000
 _ROWS_OF_FILE = 10_000_000

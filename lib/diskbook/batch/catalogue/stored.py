@@ -14,14 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from diskbook import __version__
+from diskbook.batch.catalogue import entry as entries, parts, place, schema
+from diskbook.batch.stores import fetch, lease, record as records
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.objects import Objects, open_objects
+from diskbook.batch.stores.record import Entry, Record
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
-from diskbook.report.catalogue import entry as entries, parts, place, schema
-from diskbook.results import fetch, lease, record as records
-from diskbook.results.address import Address
-from diskbook.results.objects import Objects, open_objects
-from diskbook.results.record import Entry, Record
 from diskbook.results.run import Run, check_fetched
 
 MIRRORED = ("comparisons", "runs")

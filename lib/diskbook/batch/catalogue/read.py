@@ -20,12 +20,13 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from diskbook import load
+from diskbook.batch.catalogue import entry as entries, place, schema, stored
+from diskbook.batch.catalogue.entry import Entry
+from diskbook.batch.stores import address, fetch
+from diskbook.batch.stores.address import Address
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.report.catalogue import entry as entries, place, schema, stored
-from diskbook.report.catalogue.entry import Entry
-from diskbook.results import address, fetch, run as store_runs
-from diskbook.results.address import Address
+from diskbook.results import run as store_runs
 from diskbook.results.run import Run, check_fetched
 
 _PARTITIONS = ds.partitioning(pa.schema([pa.field("scenario", pa.string())]), flavor="hive")

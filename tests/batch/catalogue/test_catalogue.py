@@ -17,10 +17,10 @@ from click.testing import CliRunner
 
 from checks import many_runs
 from diskbook import cli
+from diskbook.batch.catalogue import join, place, read, rebuild, schema
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import overview
-from diskbook.report.catalogue import join, place, read, rebuild, schema
 from diskbook.report.site import entries
 from diskbook.results.run import Run
 from support.few_runs import NAMES
@@ -206,7 +206,7 @@ def test_a_view_that_was_overtaken_says_so(folder: Path) -> None:
 @pytest.mark.emulator
 def test_processes_join_at_once(folder: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from diskbook.report.catalogue import join; "
+        "import sys; from pathlib import Path; from diskbook.batch.catalogue import join; "
         "from diskbook.results.run import Run; print(flush=True)\n"
         "for name in sys.argv[2:] * 9: join.join(Run(Path(sys.argv[1], name)))"
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from diskbook.batch.stores import address
 from diskbook.facts.errors import UsageError
-from diskbook.results import address
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from diskbook.batch.catalogue import entry as entries, parts, place
 from diskbook.facts.errors import DiskbookError
-from diskbook.report.catalogue import entry as entries, parts, place
 from diskbook.results import run as runs
 from diskbook.results.run import Run
 

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from diskbook.batch.stores import record as records
+from diskbook.batch.stores.objects import Objects
+from diskbook.batch.stores.record import Kind, Record, State
 from diskbook.facts import environment
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.visible import visible
-from diskbook.results import record as records
-from diskbook.results.objects import Objects
-from diskbook.results.record import Kind, Record, State
 
 _LONGEST_S = 600.0  # of a lease; a sign of life may name any, and whoever may write there has written it
 LEASE_S = environment.seconds("DISKBOOK_LEASE_S", usual=60.0, most=_LONGEST_S)

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from diskbook.batch.stores import lease, push, record as records, stored
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.contents import MANIFEST
+from diskbook.batch.stores.objects import LocalObjects, NotAsStoredError
+from diskbook.batch.stores.record import LEDGER, Entry
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.runs import leftovers, stored
-from diskbook.results import lease, push, record as records, run as runs
-from diskbook.results.address import Address
-from diskbook.results.contents import MANIFEST
-from diskbook.results.objects import LocalObjects, NotAsStoredError
-from diskbook.results.record import LEDGER, Entry
+from diskbook.measure.runs import leftovers
+from diskbook.results import run as runs
 from support.emulated import soon
 from support.manifests import MINIMAL
 from support.stores import contents, small_run

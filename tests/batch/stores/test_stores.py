@@ -16,15 +16,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from diskbook.batch.stores import fetch, lease, push, record as records, stored, verify
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.contents import MANIFEST, Folder
+from diskbook.batch.stores.keep import keeping
+from diskbook.batch.stores.lease import LeaseLostError
+from diskbook.batch.stores.objects import LocalObjects, NotAsStoredError, Objects, RemoteObjects, open_objects
 from diskbook.cli import cli
 from diskbook.facts.errors import DiskbookError, Stopped, UsageError
-from diskbook.measure.runs import stored
-from diskbook.results import fetch, lease, push, record as records, verify
-from diskbook.results.address import Address
-from diskbook.results.contents import MANIFEST, Folder
-from diskbook.results.keep import keeping
-from diskbook.results.lease import LeaseLostError
-from diskbook.results.objects import LocalObjects, NotAsStoredError, Objects, RemoteObjects, open_objects
 from diskbook.results.run import Run, folder_of, open_run
 from support.emulated import soon
 from support.stores import add_trial, contents, small_run
@@ -44,7 +43,7 @@ def run(store: Address, tmp_path: Path) -> Run:
 
 def environment() -> dict[str, str]:
     """Return that of this process, for one that imports what tests share."""
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def objects_of(store: Address) -> Objects:
@@ -279,7 +278,7 @@ WORKER = """
 import sys, threading, time
 from pathlib import Path
 from diskbook.results import address
-from diskbook.results.keep import keeping
+from diskbook.batch.stores.keep import keeping
 from diskbook.results.run import Run
 from support.emulated import soon
 from support.stores import add_trial

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from diskbook.batch.stores import contents, lease, push, record as records
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.objects import Objects, open_objects
+from diskbook.batch.stores.record import LEDGER, Entry, State
 from diskbook.facts import files as own_files, paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.files import write_atomic
 from diskbook.facts.visible import visible
-from diskbook.results import contents, lease, push, record as records
-from diskbook.results.address import Address
-from diskbook.results.objects import Objects, open_objects
-from diskbook.results.record import LEDGER, Entry, State
 
 Check = Callable[[Path], None]
 """Raises DiskbookError for a folder that is no run."""

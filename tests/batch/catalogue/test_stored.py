@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from diskbook import cli
+from diskbook.batch.catalogue import read, stored
+from diskbook.batch.stores import address, lease, push
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.objects import open_objects
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
-from diskbook.report.catalogue import read, stored
-from diskbook.results import address, lease, push
-from diskbook.results.address import Address
-from diskbook.results.objects import open_objects
 from diskbook.results.run import Run
 from support.few_runs import NAMES
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from diskbook.batch.stores import record as records
+from diskbook.batch.stores.record import Entry, Record, State
 from diskbook.facts.errors import DiskbookError
-from diskbook.results import record as records
-from diskbook.results.record import Entry, Record, State
 
 WHERE = "file:///store/run/log/1"
 

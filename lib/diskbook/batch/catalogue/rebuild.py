@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from diskbook.batch.catalogue import entry as entries, parts, place, schema, stored
+from diskbook.batch.stores import address
 from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.report.catalogue import entry as entries, parts, place, schema, stored
 from diskbook.report.show import documents
-from diskbook.results import address, run as runs
+from diskbook.results import run as runs
 from diskbook.results.run import Run
 
 

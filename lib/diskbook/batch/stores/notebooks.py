@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import click
 
+from diskbook.batch.stores import address as addresses
+from diskbook.batch.stores.objects import Objects, open_objects
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.results import address as addresses
-from diskbook.results.objects import Objects, open_objects
 
 _Answer = TypeVar("_Answer")
 _SUFFIX = ".ipynb"

@@ -12,15 +12,15 @@ import pytest
 
 from checks import store_proxy
 from checks.store_proxy import FAULTS, Proxy, error
+from diskbook.batch.stores import address, lease, patience, push, record as records, verify
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.contents import Folder
+from diskbook.batch.stores.keep import keeping
+from diskbook.batch.stores.lease import LeaseLostError
+from diskbook.batch.stores.objects import RemoteObjects
+from diskbook.batch.stores.patience import UnreachableError
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
-from diskbook.results import address, lease, patience, push, record as records, verify
-from diskbook.results.address import Address
-from diskbook.results.contents import Folder
-from diskbook.results.keep import keeping
-from diskbook.results.lease import LeaseLostError
-from diskbook.results.objects import RemoteObjects
-from diskbook.results.patience import UnreachableError
 from diskbook.results.run import Run, open_run
 from support import azurite
 from support.emulated import soon

@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from diskbook.batch.stores import contents, lease, record as records
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.contents import Folder
+from diskbook.batch.stores.lease import Hold
+from diskbook.batch.stores.objects import Objects, open_objects
+from diskbook.batch.stores.record import LEDGER, Entry, State
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.results import contents, lease, record as records
-from diskbook.results.address import Address
-from diskbook.results.contents import Folder
-from diskbook.results.lease import Hold
-from diskbook.results.objects import Objects, open_objects
-from diskbook.results.record import LEDGER, Entry, State
 
 _AT_ONCE = 8
 _READS = 3  # times that a file is read whose hash does not fit: it may be the way's fault

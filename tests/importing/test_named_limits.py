@@ -70,7 +70,6 @@ def test_the_head_says_what_holds_and_for_how_long() -> None:
     lines = named_limits.head(kept, given)
     assert lines[0] == "limits by --disk-sku Premium_LRS --size-gib 128, named at the import"
     assert lines[1].startswith("limits by --vm-iops 3200, for this answer alone")
-    assert named_limits.head({**kept, "provenance": "emulated"}, Named()) == []
 
 
 def test_only_what_is_given_is_changed() -> None:

@@ -12,10 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-from diskbook.batch import order as orders
+from diskbook.batch import order as orders, stored
 from diskbook.batch.order import Order
 from diskbook.batch.process import HELD, LOST
-from diskbook.batch.stores import address as addresses, stored
+from diskbook.batch.stores import address as addresses
 from diskbook.batch.stores.lease import HeldError, LeaseLostError
 from diskbook.batch.stores.record import State
 from diskbook.facts.errors import DiskbookError, Stopped

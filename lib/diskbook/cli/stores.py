@@ -22,7 +22,7 @@ def push(name: str, store: str) -> None:
     Raw results are sent once and never replaced. Readers see the run when all of it is there. Pushed again,
     what is new goes there. The run's private key stays here.
     """
-    from diskbook.batch.stores import stored
+    from diskbook.batch import stored
 
     click.echo(stored.push(name, store).words)
 
@@ -33,7 +33,7 @@ def push(name: str, store: str) -> None:
 @click.option("--to", "target", type=Path, metavar="FOLDER", help="Into this folder, not among the runs.")
 def fetch(address: str, unfinished: bool, target: Path | None) -> None:
     """Bring the run at ADDRESS among the runs of this machine, or one that is here up to date."""
-    from diskbook.batch.stores import stored
+    from diskbook.batch import stored
 
     run, changed = stored.fetch(address, unfinished, target)
     click.echo(f"run {run.name}, folder {run.folder}" + ("" if changed else ": nothing new was there"))

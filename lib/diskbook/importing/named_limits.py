@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
 
 Limits = dict[str, dict[str, float | None]]
@@ -71,6 +70,9 @@ class Named:
         return replace(others, **self.given)
 
 
+NOTHING = Named()
+
+
 def in_force(tabled: Limits, named: Named) -> Limits:
     """Put limits that are named as numbers before those of a table.
 
@@ -122,10 +124,8 @@ def lacking(manifest: Mapping[str, Any]) -> str:
     return f"no limit of {which} is known; it lacks {' and '.join(parts)}, which 'diskbook why' takes as well"
 
 
-def head(manifest: Mapping[str, Any], given: Named) -> list[str]:
+def head(manifest: Mapping[str, Any], given: Named = NOTHING) -> list[str]:
     """Say which limits were named for an imported run, when, and which it lacks; a line each."""
-    if Provenance.IMPORTED not in manifest["provenance"]:
-        return []
     kept = Named.of_manifest(manifest).words
     lines = [f"limits by {kept}, named at the import"] if kept else []
     if given.given:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diskbook.batch.stores import address
+from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 
 
@@ -51,4 +52,4 @@ def test_what_is_no_run_s_address_is_refused_in_a_sentence(text: str, words: str
 
 
 def test_a_name_or_path_is_no_address() -> None:
-    assert not any(address.is_address(text) for text in ("run-1", "/srv/runs/run-1", "./a:b", "a//b"))
+    assert not any(paths.is_address(text) for text in ("run-1", "/srv/runs/run-1", "./a:b", "a//b"))

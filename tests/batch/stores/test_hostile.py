@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.batch.stores import lease, push, record as records, stored
+from diskbook.batch import stored
+from diskbook.batch.stores import lease, push, record as records
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.contents import MANIFEST
 from diskbook.batch.stores.objects import LocalObjects, NotAsStoredError

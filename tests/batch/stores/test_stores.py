@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from diskbook.batch.stores import fetch, lease, push, record as records, stored, verify
+from diskbook.batch import stored
+from diskbook.batch.stores import fetch, lease, push, record as records, verify
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.contents import MANIFEST, Folder
 from diskbook.batch.stores.keep import keeping

@@ -25,6 +25,7 @@ from diskbook.batch.catalogue import schema
 from diskbook.design import schema as of_runs
 from diskbook.facts.errors import DiskbookError
 from diskbook.report.analysis import answer, protocol
+from diskbook.results import manifest as manifests
 from diskbook.results.run import HEADLINE_FILE, Run
 
 REPORT = "report.html"
@@ -33,11 +34,6 @@ FILES = (
     *("trials.parquet", "bins.parquet"),
 )
 """All that an entry is read from; of the report it is only whether it is there."""
-_KEPT = (
-    *("run", "created_utc", "provenance", "cloud", "site", "preset", "overrides", "emulator", "versions"),
-    *("images", "zone_map"),
-)
-_KEPT_OF = {"machines": ("size", "physical_zone", "limits", "tool_version", "kernel"), "disks": ("limits",)}
 _ATTEMPTS = 3
 
 
@@ -117,35 +113,14 @@ def rows_of(table: str, run: str, entry: str, frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_arrays([*of, *own.columns], schema=kind)
 
 
-def kept_of(manifest: Mapping[str, Any], times: Sequence[str]) -> dict[str, Any]:
-    """What of a manifest tells a run from another, without ids and addresses; and when its trials were."""
-    replicates = [
-        {
-            part: {
-                name: {key: item[key] for key in keys if key in item}
-                for name, item in row.get(part, {}).items()
-            }
-            for part, keys in _KEPT_OF.items()
-        }
-        for row in manifest["replicates"]
-    ]
-    kept = {key: manifest[key] for key in _KEPT if key in manifest}
-    return {**kept, "replicates": replicates, "trials_utc": [min(times), max(times)] if times else []}
-
-
-def started(ledger: Iterable[Mapping[str, Any]]) -> list[str]:
-    """When the trials of a run began, as its ledger has it."""
-    return [str(row["started_utc"]) for row in ledger if row["event"] == "trial" and row.get("started_utc")]
-
-
 def _run(run: Run) -> pd.DataFrame:
     return pd.DataFrame([_row(run, run.manifest, run.ledger())])
 
 
 def _row(run: Run, manifest: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     # Long: a row of the table of runs, column by column.
-    question, times = manifest["scenario"]["scenario"], started(ledger)
-    kept = kept_of(manifest, times)
+    question, times = manifest["scenario"]["scenario"], manifests.started(ledger)
+    kept = manifests.kept_of(manifest, times)
     machines = [item for row in kept["replicates"] for item in row["machines"].values()]
     cost = (manifest.get("cost") or [{}])[-1]
     scenario_json = json.dumps(manifest["scenario"], sort_keys=False)

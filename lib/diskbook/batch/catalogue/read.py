@@ -7,8 +7,6 @@ and only slower.
 
 from __future__ import annotations
 
-import functools
-import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from diskbook import load
 from diskbook.batch.catalogue import entry as entries, place, schema, stored
 from diskbook.batch.catalogue.entry import Entry
 from diskbook.batch.stores import address, fetch
 from diskbook.batch.stores.address import Address
-from diskbook.design.model import Scenario
+from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.results import run as store_runs
 from diskbook.results.run import Run, check_fetched
@@ -160,7 +157,7 @@ def view(where: Path | str | None = None, names: Collection[str] | None = None) 
     DiskbookError
         When a store cannot be read.
     """
-    if address.is_address(where):
+    if paths.is_address(where):
         store = address.parse(str(where))
         folder, stored_runs, now = stored.mirrored(store)
         return _view(folder, stored_runs, now.get, None, store)
@@ -214,12 +211,6 @@ def runs(where: Path | str | None = None, scenario: str | None = None) -> pd.Dat
 def comparisons(where: Path | str | None = None, scenario: str | None = None) -> pd.DataFrame:
     """All comparisons of all runs of a folder, a row each and scope (`schema.COMPARISONS` and `scenario`)."""
     return view(where).frame("comparisons", scenario)
-
-
-@functools.lru_cache(maxsize=1024)
-def scenario_of(text: str, run: str) -> Scenario:
-    """The scenario of a run, from its column `scenario_json`."""
-    return load.from_dict(json.loads(text), f"{run}/manifest.json")
 
 
 def batches(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from diskbook.batch.catalogue import entry as entries, parts, place, schema, stored
 from diskbook.batch.stores import address
-from diskbook.facts import files
+from diskbook.facts import files, paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.report.show import documents
 from diskbook.results import run as runs
@@ -40,7 +40,7 @@ class Rebuilt:
 
 def of(name: str | None = None) -> Rebuilt:
     """Make the catalogue of a folder of runs, by default this user's, or of a store anew; as `rebuild`."""
-    if name is not None and address.is_address(name):
+    if name is not None and paths.is_address(name):
         store = address.parse(name)
         rows, left_out = stored.rebuild(store)
         return Rebuilt(str(store / place.NAME), rows, tuple(left_out))

@@ -51,7 +51,7 @@ RUNS = _table(
 )
 """A row a run. `state` is measured or unfinished; `stands`: something of it is on record as not torn down;
 `answer` is empty before its analysis; `report` is its path from the folder of runs. `scenario_json` and
-`manifest_json` are what `compare` and the site read of its manifest (`entry.kept_of`)."""
+`manifest_json` are what `compare` and the site read of its manifest (`manifest.kept_of`)."""
 
 COMPARISONS = _table(
     *_columns(of_runs.COMPARISONS),

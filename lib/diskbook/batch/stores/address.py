@@ -43,11 +43,6 @@ class Address:
         return Address(self.scheme, f"{self.path.rstrip('/')}/{name}")
 
 
-def is_address(text: object) -> bool:
-    """Whether a name that was given for a run or a place is an address."""
-    return _ADDRESS.fullmatch(str(text)) is not None
-
-
 def parse(text: str) -> Address:
     """Read an address.
 

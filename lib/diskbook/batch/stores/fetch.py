@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from diskbook.batch.stores import contents, lease, push, record as records
+from diskbook.batch.stores import address as addresses, contents, lease, push, record as records
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import Objects, open_objects
 from diskbook.batch.stores.record import LEDGER, Entry, State
@@ -30,7 +30,7 @@ class AnotherRunError(DiskbookError):
     """The folder and the stored run of its name have grown apart."""
 
 
-def cached(address: Address, check: Check = lambda folder: None) -> Path:
+def cached(address: Address | str, check: Check = lambda folder: None) -> Path:
     """Folder with a run as it was when it was last whole, fetched unless it is here already.
 
     Raises
@@ -40,6 +40,7 @@ def cached(address: Address, check: Check = lambda folder: None) -> Path:
     DiskbookError
         When what is stored is damaged, or no run to `check`.
     """
+    address = addresses.run(address) if isinstance(address, str) else address
     objects, state = _read(address)
     if state.complete is None:
         who = f"{visible(state.holder)} works on it" if state.holder else "it was cut off"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from azure.core.exceptions import AzureError
 
-from diskbook.batch.stores import fetch
 from diskbook.cloud import connect
 from diskbook.cloud.azure import expiry
+from diskbook.facts import neighbours
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import stage as own_hosts
 from diskbook.measure.runs import scratch_folders, stages
@@ -170,5 +170,5 @@ def _age_s(state: Path) -> float:
 
 def _scratch() -> Iterator[Leftover]:
     """Folders that killed processes wrote in: Jupyter's, and those of fetches."""
-    for path in [*scratch_folders.left(), *fetch.left()]:
+    for path in [*scratch_folders.left(), *neighbours.find(neighbours.STORES, "left")()]:
         yield Leftover(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))

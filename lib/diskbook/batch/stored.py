@@ -69,9 +69,9 @@ def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tu
     return runs.open_run(folder.absolute()), changed
 
 
-def place_of(run: Run, store: str | None) -> Address | None:
-    """Address of a run in a store, None where none was named."""
-    return addresses.parse(store) / run.name if store is not None else None
+def place_of(run: Run, store: str) -> Address:
+    """Address of a run in a store."""
+    return addresses.parse(store) / run.name
 
 
 @contextlib.contextmanager
@@ -136,21 +136,19 @@ def _gone_on_there(run: Run, place: Address) -> Iterator[None]:
         raise
 
 
-def working_copy(name: str) -> tuple[Run, Address | None]:
-    """Open a run to go on with it: of an address as far as it has come, among the runs of this machine.
+def working_copy(name: str) -> tuple[Run, Address]:
+    """Bring the run at an address among the runs of this machine, as far as it has come, to go on with it.
 
     Returns
     -------
     tuple
-        The run, and its address if it has one.
+        The run, and its address.
 
     Raises
     ------
     UsageError, DiskbookError
         As `fetch`.
     """
-    if not addresses.is_address(name):
-        return runs.open_run(name), None
     return fetch(name, unfinished=True)[0], addresses.run(name)
 
 

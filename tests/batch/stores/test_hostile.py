@@ -186,8 +186,8 @@ def test_an_update_that_is_not_valid_changes_nothing(store: Address, tmp_path: P
 
 KILLED = """
 import sys, time
-from diskbook.results import fetch, push
-from diskbook.measure.runs import stored
+from diskbook.batch import stored
+from diskbook.batch.stores import push
 push.read = lambda *_: time.sleep(600)
 stored.fetch(sys.argv[1])
 """

@@ -278,7 +278,7 @@ def test_a_run_that_is_worked_on_is_stored_as_it_was_at_one_moment(store: Addres
 WORKER = """
 import sys, threading, time
 from pathlib import Path
-from diskbook.results import address
+from diskbook.batch.stores import address
 from diskbook.batch.stores.keep import keeping
 from diskbook.results.run import Run
 from support.emulated import soon

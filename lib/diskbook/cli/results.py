@@ -268,7 +268,7 @@ def record(name: str) -> None:
 
     The run must have been begun with --record, by you and here: only then are pseudonyms the same everywhere.
     """
-    from diskbook.measure.runs import record as runs_record
+    from diskbook.cloud.azure.recording import pack as runs_record
     from diskbook.results import run as runs
 
     click.echo(runs_record.pack(runs.open_run(name)).words)

@@ -156,8 +156,9 @@ def _note(
 ) -> None:
     """Say what is run, and keep in the manifest what later stages go by."""
     from diskbook.cloud import connect
+    from diskbook.cloud.azure.recording import pack as record
     from diskbook.design.vocabulary import Provenance
-    from diskbook.measure.runs import debug, record, replan
+    from diskbook.measure.runs import debug, replan
     from diskbook.report.analysis import needs
     from diskbook.report.show import run as show_run
 

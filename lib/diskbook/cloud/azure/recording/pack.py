@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diskbook.cloud.azure import record, recording
+from diskbook.cloud.azure.recording import of_run as recording, recorder as record
+from diskbook.cloud.azure.recording.pseudonyms import GIVEN, Pseudonyms, kind_of
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.pseudonyms import GIVEN, Pseudonyms, kind_of
 from diskbook.results.run import Run
 
 PACK = "record.zip"

@@ -10,8 +10,8 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
+from diskbook.cloud.azure.recording.pseudonyms import GUID
 from diskbook.facts import redact
-from diskbook.facts.pseudonyms import GUID
 
 _CATALOGUE = re.compile(
     r"/subscriptions/[^/]+/(locations|providers(/[\w.]+)?"

@@ -13,9 +13,16 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from diskbook.cloud.azure import recording
-from diskbook.facts.pseudonyms import GIVEN, KINDS, Pseudonyms, is_pseudonym, kind_of, spellings
-from diskbook.facts.scrub import Scrubber
+from diskbook.cloud.azure.recording import of_run as recording
+from diskbook.cloud.azure.recording.pseudonyms import (
+    GIVEN,
+    KINDS,
+    Pseudonyms,
+    is_pseudonym,
+    kind_of,
+    spellings,
+)
+from diskbook.cloud.azure.recording.scrub import Scrubber
 
 WORDS = ("westeurope", "Standard_D4as_v4", "Premium_LRS", "ubuntu-24_04-lts")
 SUBSCRIPTION = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"

@@ -14,11 +14,10 @@ from typing import Any
 
 import azure.core
 
-from diskbook.cloud.azure import requests
-from diskbook.cloud.azure.record import KEY, Recorder
-from diskbook.facts import catalog, client, paths, redact
-from diskbook.facts.pseudonyms import Pseudonyms
-from diskbook.facts.scrub import Scrubber
+from diskbook.cloud.azure.recording.pseudonyms import Pseudonyms
+from diskbook.cloud.azure.recording.recorder import KEY, Recorder
+from diskbook.cloud.azure.recording.scrub import Scrubber
+from diskbook.facts import arm, catalog, client, paths, redact
 from diskbook.results.run import Run
 
 _VALUE = re.compile(r'^    [A-Z]\w* = "(.+)"$|rest_field\(\s*name="(\w+)"', re.MULTILINE)
@@ -85,7 +84,7 @@ def _of_network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _vocabulary(manifest: Mapping[str, Any]) -> set[str]:
     """Words that anybody can read in Azure's tables and in the workbook's own scenario."""
     words = {*catalog.vm_sizes(), *catalog.sku_names(), *catalog.regions(), *_OTHER_WORDS}
-    words |= {word for image in requests.IMAGES.values() for word in image.values()}
+    words |= {word for image in arm.IMAGES.values() for word in image.values()}
     words |= {f"{region}-az{number}" for region in catalog.regions() for number in (1, 2, 3)}
     words |= {path.stem for folder in (paths.SCENARIOS, paths.PROFILES) for path in folder.glob("*.toml")}
     path = paths.SCENARIOS / f"{manifest['scenario']['name']}.toml"

@@ -19,14 +19,14 @@ import pytest
 from azure.core.exceptions import AzureError
 from azure.core.rest import HttpRequest
 
-from diskbook.cloud.azure import recording
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.record import scrubbed
+from diskbook.cloud.azure.recording import of_run as recording, pack as record
+from diskbook.cloud.azure.recording.pseudonyms import spellings
+from diskbook.cloud.azure.recording.recorder import scrubbed
 from diskbook.cloud.azure.retry import ScaledTransport
 from diskbook.cloud.connect import clients_of
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.pseudonyms import spellings
-from diskbook.measure.runs import record, stages
+from diskbook.measure.runs import stages
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
 from support import SCENARIOS

@@ -15,9 +15,9 @@ from typing import Any
 
 from azure.core.exceptions import AzureError
 
+from diskbook.cloud.azure.recording import private_forms
+from diskbook.cloud.azure.recording.scrub import Scrubber
 from diskbook.cloud.azure.retry import ScaledTransport
-from diskbook.facts import private_forms
-from diskbook.facts.scrub import Scrubber
 from diskbook.results.run import Run, now_utc
 
 FILE = "arm.jsonl.gz"

@@ -16,8 +16,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from diskbook.facts import private_forms, redact
-from diskbook.facts.pseudonyms import GUID, Pseudonyms, is_pseudonym
+from diskbook.cloud.azure.recording import private_forms
+from diskbook.cloud.azure.recording.pseudonyms import GUID, Pseudonyms, is_pseudonym
+from diskbook.facts import redact
 
 _MOST_BYTES = 64 * 1024**2  # of a packed body; what is larger is replaced whole
 _DEEPEST = 40

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from diskbook.importing import formats, perfkit
-from diskbook.tools.fio import json_output
+from diskbook.importing.fio import json_files
 from diskbook.tools.record import UnusableError
 from diskbook.tools.vmfleet import table as vmfleet_table
 from support import SAMPLES
@@ -19,7 +19,7 @@ def pkb_text(name: str = "fio") -> str:
 
 def test_samples_of_fio_give_back_the_run_they_were_made_of() -> None:
     found = {one.name: one for one in perfkit.parse(pkb_text(), "x").measurements}
-    told = json_output.parse((SAMPLES / "fio" / "json-group_reporting.json").read_text(), "x").measurements
+    told = json_files.parse((SAMPLES / "fio" / "json-group_reporting.json").read_text(), "x").measurements
     assert list(found) == [one.name for one in told]
     for one in told:
         mine = found[one.name]

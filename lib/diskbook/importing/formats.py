@@ -7,16 +7,15 @@ from collections.abc import Callable
 
 from diskbook.importing import perfkit
 from diskbook.importing.diskspd import text as diskspd_text
-from diskbook.importing.fio import log_histogram, normal, terse
+from diskbook.importing.fio import json_files, log_histogram, normal, terse
 from diskbook.tools import decode
 from diskbook.tools.diskspd import xml as diskspd_xml
-from diskbook.tools.fio import json_output
 from diskbook.tools.record import Parsed, UnusableError
 from diskbook.tools.vmfleet import archive, table as vmfleet_table
 
 _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...] = (
     (lambda text: "<Results" in text, diskspd_xml.parse),
-    (lambda text: '"fio version"' in text, json_output.parse),
+    (lambda text: '"fio version"' in text, json_files.parse),
     (perfkit.is_samples, perfkit.parse),
     (vmfleet_table.is_table, vmfleet_table.parse),
     (normal.is_normal, normal.parse),

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from diskbook.importing import run as importer
-from diskbook.importing.fio import log_unit, logs_of_a_job
+from diskbook.importing.fio import json_files, log_unit, logs_of_a_job
 from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.results import tables
-from diskbook.tools.fio import json_output
 from diskbook.tools.record import UnusableError
 
 US, NS = 1000, 1
@@ -71,7 +70,7 @@ def result(mean_us: float, version: str = "unknown", jobs: int = 1) -> str:
 
 
 def test_a_version_beside_them_or_the_jobs_own_latency_decide() -> None:
-    (job,) = json_output.parse(result(2101), "x").measurements
+    (job,) = json_files.parse(result(2101), "x").measurements
     read, unit = log_unit.read(logs(2_100, 20), None, job)
     assert (unit, read.directions["read"].lat_mean_ms) == (US, pytest.approx(2.1, rel=0.01))
     assert log_unit.read(logs(2_100, 20), US, None)[1] == US

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from diskbook.importing import formats
-from diskbook.importing.fio import normal, shown_options
-from diskbook.tools.fio import json_output
+from diskbook.importing.fio import json_files, normal, shown_options
 from diskbook.tools.record import Measurement, Parsed, UnusableError
 from support.fio_texts import FIO_2, FIO_3, JOB_FILE, PROGRESS, REPORT_2, REPORT_3, START_2, START_3
 
@@ -253,7 +252,7 @@ def test_the_text_and_the_json_of_one_run_agree(tmp_path: Path, options: str) ->
     more = ["--time_based", "--output-format=normal,json"]
     printed = subprocess.run([*command, *more], check=True, capture_output=True, text=True).stdout
     start, end = printed.index("{\n"), printed.rindex("\n}\n") + 3
-    (told,) = json_output.parse(printed[start:end], "x").measurements
+    (told,) = json_files.parse(printed[start:end], "x").measurements
     text = one(" ".join(command) + "\n" + printed[:start] + printed[end:])
     assert (text.load, text.target) == (told.load, told.target)
     assert set(text.directions) == set(told.directions)

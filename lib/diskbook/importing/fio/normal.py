@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from diskbook.facts.units import NS_PER_MS, NS_PER_US, utc_text
-from diskbook.importing.fio import terse
+from diskbook.importing.fio import json_files, terse
 from diskbook.importing.fio.normal_text import Done, Report, Run, Start, runs
-from diskbook.tools.fio import group_reporting, latency as fio_latency, libaio_syncs, options as fio_options
+from diskbook.tools.fio import latency as fio_latency, libaio_syncs, options as fio_options
 from diskbook.tools.fio.latency import Latency
 from diskbook.tools.record import CACHED, SHORTEST, Direction, Load, Measurement, Parsed, UnusableError
 
@@ -130,7 +130,7 @@ def _measurements(run: Run, problems: list[str]) -> list[Measurement]:
                 grouped.append((job.reports[0].group, measured))
             except ValueError as error:
                 problems.append(f"job '{job.name}' cannot be used: {error}")
-    return group_reporting.told_of_others(grouped)
+    return json_files.told_of_others(grouped)
 
 
 # Which reports are one job

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from diskbook.importing.fio import terse as fio_terse
+from diskbook.importing.fio import json_files, terse as fio_terse
 from diskbook.tools import fio
-from diskbook.tools.fio import json_output, options as fio_options
+from diskbook.tools.fio import options as fio_options
 from diskbook.tools.record import Direction, Parsed, UnusableError, merge_bins, pooled
 from support import SAMPLES
 
@@ -25,7 +25,7 @@ def content(name: str) -> str:
 
 
 def parsed(name: str) -> Parsed:
-    return json_output.parse(content(name), name)
+    return json_files.parse(content(name), name)
 
 
 def jobs_of(name: str) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def test_live_runs_and_imports_read_the_same() -> None:
             live = fio.parse_output(text, path.name)
         except UnusableError:
             continue
-        jobs = json_output.parse(text, path.name).measurements
+        jobs = json_files.parse(text, path.name).measurements
         for name, part in live.directions.items():
             parts = [job.directions[name] for job in jobs if name in job.directions]
             assert part.ios == sum(other.ios for other in parts)
@@ -122,20 +122,20 @@ def test_of_cumulative_documents_the_last_counts(name: str) -> None:
 def test_of_cumulative_documents_a_cut_last_one_is_left_out() -> None:
     text = content("fio/json-status-interval.json")
     last = text.rindex('{\n  "fio version"')
-    complete = json_output.parse(text[:last], "x").measurements[0].directions
-    found = json_output.parse(text[: last + 900], "x")
+    complete = json_files.parse(text[:last], "x").measurements[0].directions
+    found = json_files.parse(text[: last + 900], "x")
     assert found.measurements[0].directions == complete
 
 
 def test_one_document_twice_counts_once_and_two_runs_are_two() -> None:
     text = content("fio/json-gtod_reduce.json")
-    twice = json_output.parse(text + text, "x")
+    twice = json_files.parse(text + text, "x")
     assert len(twice.measurements) == 1
     assert any("twice" in flag for flag in twice.flags)
     document = json.loads(text)
     document["timestamp"] += 60
     document["timestamp_ms"] += 60_000
-    later = json_output.parse(text + json.dumps(document).replace('{"fio', '{\n"fio', 1), "x")
+    later = json_files.parse(text + json.dumps(document).replace('{"fio', '{\n"fio', 1), "x")
     assert len(later.measurements) == 2
     assert "the file holds 2 runs" in later.flags
 
@@ -193,12 +193,12 @@ def changed(name: str, **changes: Any) -> Parsed:
     """Parse a sample whose first job's read section has other values."""
     document = json.loads(content(name))
     document["jobs"][0]["read"].update(changes)
-    return json_output.parse(json.dumps(document, indent=1).replace('{\n "fio', '{"fio', 1), "x")
+    return json_files.parse(json.dumps(document, indent=1).replace('{\n "fio', '{"fio', 1), "x")
 
 
 def test_values_that_are_no_numbers_are_left_out() -> None:
     text = content("fio/json-gtod_reduce.json").replace('"bw_dev" : 0.000000', '"bw_dev" : -nan')
-    found = json_output.parse(text, "x")
+    found = json_files.parse(text, "x")
     assert found.measurements[0].directions["read"].ios == 27518
     assert "values that are no numbers (nan, inf) are left out" in found.flags
     with pytest.raises(UnusableError, match="iops is out of range"):
@@ -211,7 +211,7 @@ def test_keys_that_are_there_twice_are_told() -> None:
     text = content("fio/json-gtod_reduce.json").replace(
         '"rw" : "randread"', '"rw" : "write", "rw" : "randread"'
     )
-    found = json_output.parse(text, "x")
+    found = json_files.parse(text, "x")
     assert any("'rw'; the last counts" in flag for flag in found.flags)
     assert found.measurements[0].load.write_pct == 0
 
@@ -228,7 +228,7 @@ def test_percentiles_at_the_end_of_the_histogram_are_told() -> None:
 def test_json_in_another_order_of_keys_is_found() -> None:
     document = json.loads(content("fio/json-gtod_reduce.json"))
     ordered = json.dumps(dict(sorted(document.items(), reverse=True)))
-    assert json_output.parse(f"[{ordered}]", "x").measurements[0].directions["read"].ios == 27518
+    assert json_files.parse(f"[{ordered}]", "x").measurements[0].directions["read"].ios == 27518
 
 
 # --- options
@@ -292,13 +292,13 @@ def test_reads_and_writes_as_one_are_refused_with_that_reason() -> None:
         job["mixed"] = job.pop("read")
         del job["write"]
     with pytest.raises(UnusableError, match="reported as one"):
-        json_output.parse(json.dumps(told), "x")
+        json_files.parse(json.dumps(told), "x")
 
 
 def test_logs_of_maxima_are_told() -> None:
     told = json.loads(content("fio/json-group_reporting.json"))
     told["global options"]["log_max_value"] = "1"
-    found = json_output.parse(json.dumps(told), "x")
+    found = json_files.parse(json.dumps(told), "x")
     assert any("log_max_value" in flag for flag in found.measurements[0].flags)
 
 
@@ -307,17 +307,17 @@ def test_some_clones_of_a_cut_file_are_no_total(tmp_path: Path) -> None:
     options = ["--name=c", "--ioengine=null", "--size=8m", "--rw=randread", "--bs=4k", "--numjobs=2"]
     command = ["fio", *options, "--output-format=json"]
     text = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
-    whole = json_output.parse(text, "x").measurements[0].directions["read"].ios
+    whole = json_files.parse(text, "x").measurements[0].directions["read"].ios
     assert whole == 2 * 2048
     second = text.rindex('"jobname"')
     for end in range(second - 10, len(text) - 200, 97):
         try:
-            found = json_output.parse(text[:end], "x").measurements[0].directions["read"].ios
+            found = json_files.parse(text[:end], "x").measurements[0].directions["read"].ios
         except UnusableError:
             continue
         assert found == whole
     with pytest.raises(UnusableError, match="holds 1 of its 2 clones"):
-        json_output.parse(text[:second], "x")
+        json_files.parse(text[:second], "x")
 
 
 # --- terse
@@ -340,7 +340,7 @@ def test_terse_and_json_of_one_run_agree(tmp_path: Path) -> None:
     options = ["--name=t", "--ioengine=null", "--size=8m", "--rw=randread", "--bs=4k", "--rate_iops=4000"]
     command = ["fio", *options, "--output-format=json,terse", "--terse-version=3"]
     text = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    here, there = fio_terse.parse(text, "x").measurements[0], json_output.parse(text, "x").measurements[0]
+    here, there = fio_terse.parse(text, "x").measurements[0], json_files.parse(text, "x").measurements[0]
     terse, full = here.directions["read"], there.directions["read"]
     assert terse.ios == pytest.approx(full.ios, rel=0.01)
     assert terse.lat_mean_ms == pytest.approx(full.lat_mean_ms, rel=0.01)
@@ -398,7 +398,7 @@ def commits(engine: str, sync_ms: float, clones: int = 1, write_ms: tuple[float,
 
 @pytest.mark.parametrize("clones", [1, 2])
 def test_a_sync_by_libaio_is_freed_of_the_write_before(clones: int) -> None:
-    (job,) = json_output.parse(commits("libaio", 9.8, clones), "x.json").measurements
+    (job,) = json_files.parse(commits("libaio", 9.8, clones), "x.json").measurements
     write, sync = job.directions["write"], job.directions["sync"]
     assert (sync.lat_mean_ms, sync.ios) == (pytest.approx(5.8), 100 * clones)
     assert write.lat_mean_ms + sync.lat_mean_ms == pytest.approx(9.9)  # what a commit took, of 10 ms
@@ -407,13 +407,13 @@ def test_a_sync_by_libaio_is_freed_of_the_write_before(clones: int) -> None:
 
 
 def test_a_write_that_took_as_long_to_submit_is_taken_out_too() -> None:
-    (job,) = json_output.parse(commits("libaio", 7.6, write_ms=(2.0, 4.0)), "x.json").measurements
+    (job,) = json_files.parse(commits("libaio", 7.6, write_ms=(2.0, 4.0)), "x.json").measurements
     assert job.directions["sync"].lat_mean_ms == pytest.approx(5.6)
 
 
 @pytest.mark.parametrize(("engine", "sync_ms"), [("libaio", 5.8), ("io_uring", 9.8), ("nbd", 5.8)])
 def test_a_sync_that_is_timed_well_stays_as_it_is(engine: str, sync_ms: float) -> None:
-    (job,) = json_output.parse(commits(engine, sync_ms), "x.json").measurements
+    (job,) = json_files.parse(commits(engine, sync_ms), "x.json").measurements
     sync = job.directions["sync"]
     assert sync.lat_mean_ms == sync_ms and sync.bins and job.flags == ()
 
@@ -438,9 +438,7 @@ def of_fio_2(**changes: Any) -> dict[str, Any]:
 
 
 def test_before_fio_2_2_ios_follow_from_iops_and_time() -> None:
-    found = json_output.parse(
-        document("2.1.3", None, read=of_fio_2(), write=of_fio_2(iops=0, runtime=0)), "x"
-    )
+    found = json_files.parse(document("2.1.3", None, read=of_fio_2(), write=of_fio_2(iops=0, runtime=0)), "x")
     (job,) = found.measurements
     read = job.directions["read"]
     assert (read.ios, read.iops, set(job.directions)) == (100_000, 5000, {"read"})
@@ -459,11 +457,11 @@ def test_completion_stands_in_where_the_total_was_disabled() -> None:
     none = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
     options = {"rw": "randread", "disable_lat": "1", "bs": "4k", "ioengine": "libaio", "direct": "1"}
     text = document("3.33", options, read=of_fio_3(1000, 990.0, lat_ns=none))
-    (job,) = json_output.parse(text, "x").measurements
+    (job,) = json_files.parse(text, "x").measurements
     assert job.directions["read"].lat_mean_ms == pytest.approx(0.99)
     assert any("disable_lat" in flag for flag in job.flags)
     nothing = document("3.33", options, read=of_fio_3(1000, 0.0, lat_ns=none, clat_ns=none))
-    (job,) = json_output.parse(nothing, "x").measurements
+    (job,) = json_files.parse(nothing, "x").measurements
     assert math.isnan(job.directions["read"].lat_mean_ms) and "no latencies were recorded" in job.flags
 
 
@@ -482,13 +480,13 @@ READS = {"rw": "randread", "bs": "4k", "iodepth": "4", "ioengine": "libaio", "di
 )
 def test_a_sum_of_unlike_jobs_is_refused(parts: dict[str, Any], message: str) -> None:
     with pytest.raises(UnusableError, match=message):
-        json_output.parse(document("3.33", READS, **{"read": of_fio_3(1000, 4000.0), **parts}), "x")
+        json_files.parse(document("3.33", READS, **{"read": of_fio_3(1000, 4000.0), **parts}), "x")
 
 
 def test_reads_of_a_verification_are_no_other_job() -> None:
     options = {**READS, "rw": "randwrite", "verify": "crc32c"}
     text = document("3.33", options, write=of_fio_3(1000, 4000.0), read=of_fio_3(1000, 100.0))
-    assert set(json_output.parse(text, "x").measurements[0].directions) == {"read", "write"}
+    assert set(json_files.parse(text, "x").measurements[0].directions) == {"read", "write"}
 
 
 @pytest.mark.parametrize(
@@ -501,7 +499,7 @@ def test_reads_of_a_verification_are_no_other_job() -> None:
 )
 def test_alike_jobs_that_are_summed_are_counted(latency_us: float, threads: int, flag: str | None) -> None:
     text = document("3.33", READS, read=of_fio_3(1000, latency_us))
-    (job,) = json_output.parse(text, "x").measurements
+    (job,) = json_files.parse(text, "x").measurements
     assert job.load.threads == threads
     assert any("group_reporting" in item for item in job.flags) == (flag is not None)
     assert flag is None or any(item.startswith(flag) for item in job.flags)
@@ -521,7 +519,7 @@ def test_bytes_in_flight_at_the_end_of_a_ramp_are_no_other_job(extra: int, read:
     job = {"jobname": "fill", "groupid": 0, "error": 0, "job options": options, "read": {}, "write": part}
     text = json.dumps({"fio version": "fio-3.33", "jobs": [job]})
     if read:
-        assert json_output.parse(text, "x").measurements[0].directions["write"].ios == ios
+        assert json_files.parse(text, "x").measurements[0].directions["write"].ios == ios
     else:
         with pytest.raises(UnusableError, match="other jobs were summed with it"):
-            json_output.parse(text, "x")
+            json_files.parse(text, "x")

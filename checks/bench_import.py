@@ -23,7 +23,8 @@ import numpy as np
 
 from diskbook.facts.units import MB
 from diskbook.importing import run as importer, text
-from diskbook.tools.fio import log_histogram, log_latency
+from diskbook.importing.fio import log_histogram
+from diskbook.tools.fio import log_latency
 
 ROWS, ROWS_OF_197_MB = 20_000_000, 7_300_000
 FILES = 10_000

@@ -23,8 +23,8 @@ from datetime import datetime
 from pathlib import Path
 
 from checks import many_runs
+from diskbook.batch.catalogue import rebuild
 from diskbook.facts import paths
-from diskbook.report.catalogue import rebuild
 from diskbook.results import tables
 from diskbook.results.run import Run
 

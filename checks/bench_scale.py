@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checks import many_runs
+from diskbook.batch.catalogue import join
 from diskbook.facts import paths
-from diskbook.report.catalogue import join
 from diskbook.results.run import Run
 
 RUNS, TRIALS_OF_RUN, BINS_OF_TRIAL = (100, 1_000, 10_000), 100, 200

@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from diskbook.batch.catalogue import entry, parts, place
 from diskbook.facts import paths
-from diskbook.report.catalogue import entry, parts, place
 from diskbook.results.run import Run
 
 SAMPLES = sorted(paths.RUNS.glob("sample-*"))

@@ -17,8 +17,8 @@ from typing import Any
 import psutil
 
 from checks.store_proxy import Proxy
+from diskbook.batch.stores.address import Address
 from diskbook.results import run as runs
-from diskbook.results.address import Address
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
 from diskbook_emulator.machine import Machine

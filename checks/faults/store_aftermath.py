@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from checks.faults.scene import NAME, NotStruck, Scene, Store
-from diskbook.results import fetch, lease, record as records, verify
-from diskbook.results.contents import Folder, ledger_of
-from diskbook.results.objects import Objects, open_objects
+from diskbook.batch.stores import fetch, lease, record as records, verify
+from diskbook.batch.stores.contents import Folder, ledger_of
+from diskbook.batch.stores.objects import Objects, open_objects
 
 
 def lost_or_repeated(scene: Scene) -> list[str]:

@@ -13,9 +13,9 @@ from checks.faults.moments import hold, measuring, release
 from checks.faults.play import Act
 from checks.faults.scene import LEASE_S, NAME, NotStruck, Scene, Store
 from checks.store_proxy import Fault, Proxy
+from diskbook.batch.stores import address as addresses, fetch, lease, push
+from diskbook.batch.stores.objects import open_objects
 from diskbook.facts import client
-from diskbook.results import address as addresses, fetch, lease, push
-from diskbook.results.objects import open_objects
 
 SECRET = "secret"
 

@@ -17,19 +17,13 @@ import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bound
 
 from diskbook.facts import paths
 from diskbook.facts.visible import is_visible
-from diskbook.importing import loads
-from diskbook.tools import decode, fio, formats, perfkit
-from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
-from diskbook.tools.fio import (
-    json_output,
-    log as fio_log,
-    log_histogram,
-    log_latency,
-    logs_of_a_job as job_logs,
-    normal,
-    terse,
-)
-from diskbook.tools.fio.logs_of_a_job import LogFile
+from diskbook.importing import formats, loads, perfkit
+from diskbook.importing.diskspd import text as diskspd_text
+from diskbook.importing.fio import json_files, log_histogram, logs_of_a_job as job_logs, normal, terse
+from diskbook.importing.fio.logs_of_a_job import LogFile
+from diskbook.tools import decode, fio
+from diskbook.tools.diskspd import xml as diskspd_xml
+from diskbook.tools.fio import log as fio_log, log_latency
 from diskbook.tools.record import Direction, Measurement, Parsed, Series
 from diskbook.tools.vmfleet import archive as vmfleet_archive, table as vmfleet_table
 
@@ -59,7 +53,7 @@ class Target:
 def targets() -> list[Target]:
     """All parsers with their seeds, read from the tests' samples."""
     rows = [
-        ("fio JSON", _text(json_output.parse), "fio/*.json fio/*.txt fio-2.16/*"),
+        ("fio JSON", _text(json_files.parse), "fio/*.json fio/*.txt fio-2.16/*"),
         ("fio JSON, live runs", _live, "fio/*.json fio/*.txt"),
         ("fio terse", _text(terse.parse), "fio-terse/*"),
         ("fio latency log", _latency_log, "fio-logs/*_lat.*"),

@@ -19,7 +19,7 @@ from diskbook.batch.loop import Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.progress import Table
 from diskbook.batch.standing import Standing, State
-from diskbook.results import address, fetch
+from diskbook.batch.stores import address, fetch
 from support import played_run
 from support.batches import Looks, an_item, items, priced
 from support.emulated import soon

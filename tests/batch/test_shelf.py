@@ -10,9 +10,9 @@ from diskbook.batch import shelf as shelves
 from diskbook.batch.item import Item
 from diskbook.batch.shelf import Stored
 from diskbook.batch.standing import State
+from diskbook.batch.stores import address, push
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import begin
-from diskbook.results import address, push
 from diskbook.results.run import Run
 from support.batches import TINY, an_item
 

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.batch import work
+from diskbook.batch import stored, work
 from diskbook.batch.item import Asked
 from diskbook.batch.order import Order
 from diskbook.batch.process import HELD, LOST
+from diskbook.batch.stores import address, lease, push
+from diskbook.batch.stores.contents import Folder
+from diskbook.batch.stores.keep import Keeper
+from diskbook.batch.stores.objects import open_objects
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.runs import begin, stored
-from diskbook.results import address, lease, push, run as runs, session
-from diskbook.results.contents import Folder
-from diskbook.results.keep import Keeper
-from diskbook.results.objects import open_objects
+from diskbook.measure.runs import begin
+from diskbook.results import run as runs, session
 from diskbook.results.run import Run
 from support.batches import TINY
 

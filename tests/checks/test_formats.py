@@ -9,7 +9,7 @@ import pytest
 
 from checks import formats as formats_page
 from checks.formats import FLAGGED, READ, REFUSED, ROWS, Row
-from diskbook.tools import formats
+from diskbook.importing import formats
 from diskbook.tools.record import UnusableError
 from support import SAMPLES, diskspd_texts, fio_texts
 

@@ -22,10 +22,11 @@ import pytest
 from click.testing import CliRunner
 
 from diskbook import cli
+from diskbook.batch.stores import address, push
 from diskbook.cli.examples import HEAD
+from diskbook.cloud.azure.recording import pack as record
 from diskbook.facts import paths
-from diskbook.measure.runs import pipeline, record, samples, stage
-from diskbook.results import address, push
+from diskbook.measure.runs import pipeline, samples, stage
 from diskbook.results.run import Run
 from diskbook_emulator import jump, lifecycle
 from support import fio_documents

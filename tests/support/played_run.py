@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any
 
 from diskbook.batch import order as orders, work
+from diskbook.batch.stores.contents import Folder
+from diskbook.batch.stores.objects import LocalObjects
+from diskbook.batch.stores.record import Entry
 from diskbook.measure.runs import pipeline, stage
 from diskbook.measure.runs.outcome import Outcome
-from diskbook.results.contents import Folder
-from diskbook.results.objects import LocalObjects
-from diskbook.results.record import Entry
 from diskbook.results.run import Run
 
 LEASE_S = 3.0  # so what is new is stored every second

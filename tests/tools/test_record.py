@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.tools import formats, record
+from diskbook.importing import formats
+from diskbook.tools import record
 from support import SAMPLES
 
 

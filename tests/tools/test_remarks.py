@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+import diskbook.importing
 import diskbook.tools
 from diskbook.tools import remarks
 from diskbook.tools.record import CACHED
 
-SOURCES = "".join(path.read_text("utf-8") for path in Path(diskbook.tools.__path__[0]).rglob("*.py")
+_ROOMS = (*diskbook.tools.__path__, *diskbook.importing.__path__)
+SOURCES = "".join(path.read_text("utf-8") for room in _ROOMS for path in Path(room).rglob("*.py")
                   if path.name != "remarks.py")  # fmt: skip
 
 

@@ -18,8 +18,9 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.results import address, lease, push, run as runs, verify
-from diskbook.results.objects import open_objects
+from diskbook.batch.stores import address, lease, push, verify
+from diskbook.batch.stores.objects import open_objects
+from diskbook.results import run as runs
 from diskbook_emulator import lifecycle
 from support import thin_runs
 from support.batches import TINY

@@ -19,8 +19,8 @@ from diskbook.batch.engine import Ending
 from diskbook.batch.item import Item
 from diskbook.batch.order import Order, new_start
 from diskbook.batch.process import LOST
+from diskbook.batch.stores.lease import LEASE_S
 from diskbook.facts.errors import UsageError
-from diskbook.results.lease import LEASE_S
 
 LOOK_S = 1.0
 """How often the scheduler is asked for its workers."""

@@ -17,10 +17,10 @@ from typing import IO, Any
 
 import diskbook
 from diskbook.batch import process
+from diskbook.batch.stores import address as addresses
+from diskbook.batch.stores.objects import open_objects
 from diskbook.facts import client
 from diskbook.facts.errors import DiskbookError
-from diskbook.results import address as addresses
-from diskbook.results.objects import open_objects
 
 PURPOSE, PROOF = "batch", "worker of a batch"
 MOST_LOG = 100_000

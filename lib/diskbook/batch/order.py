@@ -7,7 +7,7 @@ import secrets
 from dataclasses import asdict, dataclass
 
 from diskbook.batch.item import Asked
-from diskbook.results.lease import LEASE_S
+from diskbook.batch.stores.lease import LEASE_S
 
 
 @dataclass(frozen=True)

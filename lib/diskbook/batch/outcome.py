@@ -14,11 +14,12 @@ import pandas as pd
 from diskbook.batch import summary
 from diskbook.batch.loop import FINISHED
 from diskbook.design.vocabulary import Provenance
+from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.units import duration
 from diskbook.report.show import places
 from diskbook.report.show.html import Html, escaped, table
-from diskbook.results import address, run as runs
+from diskbook.results import run as runs
 
 PREFIX = "batch-"
 MOST_ROWS = 100
@@ -114,7 +115,7 @@ def _folder(batch: str, place: str) -> Path:
     if (Path(batch) / summary.DATA).is_file():
         return Path(batch)
     name = Path(batch).stem if batch.endswith(".toml") else Path(batch).name.removeprefix(PREFIX)
-    here = runs.runs_root() if not place or address.is_address(place) else Path(place)
+    here = runs.runs_root() if not place or paths.is_address(place) else Path(place)
     return here / f"{PREFIX}{name}"
 
 

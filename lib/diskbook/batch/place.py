@@ -15,8 +15,8 @@ from diskbook.batch.engine import JOBS, Engine
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.shelf import Here, Shelf, Stored
+from diskbook.batch.stores import address
 from diskbook.facts.errors import UsageError
-from diskbook.results import address
 
 LOCAL, DASK = "local", "dask"
 NO_TLS = Tls()

@@ -11,10 +11,10 @@ from typing import Protocol
 from diskbook.batch import standing as standings
 from diskbook.batch.item import Item
 from diskbook.batch.standing import REPORT, Standing, State
+from diskbook.batch.stores import fetch
+from diskbook.batch.stores.address import Address
 from diskbook.facts.errors import DiskbookError
 from diskbook.report.analysis import report as reports
-from diskbook.results import fetch
-from diskbook.results.address import Address
 from diskbook.results.run import Run
 
 _AT_ONCE = 8

@@ -12,14 +12,15 @@ import sys
 import time
 from pathlib import Path
 
-from diskbook.batch import order as orders
+from diskbook.batch import order as orders, stored
 from diskbook.batch.order import Order
 from diskbook.batch.process import HELD, LOST
+from diskbook.batch.stores import address as addresses
+from diskbook.batch.stores.lease import HeldError, LeaseLostError
+from diskbook.batch.stores.record import State
 from diskbook.facts.errors import DiskbookError, Stopped
-from diskbook.measure.runs import finished, pipeline, stages, stored
-from diskbook.results import address as addresses, run as runs, session
-from diskbook.results.lease import HeldError, LeaseLostError
-from diskbook.results.record import State
+from diskbook.measure.runs import finished, pipeline, stages
+from diskbook.results import run as runs, session
 from diskbook.results.run import Run
 
 PATIENCE_S = 900.0

@@ -20,7 +20,7 @@ def catalog(place: str | None, as_json: bool) -> None:
     made anew when it is damaged or of another version, when runs were copied or removed, and now and then to
     put many small files into few (docs/catalogue.md).
     """
-    from diskbook.report.catalogue import rebuild
+    from diskbook.batch.catalogue import rebuild
 
     rebuilt = rebuild.of(place)
     if as_json:

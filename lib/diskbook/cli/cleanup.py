@@ -8,6 +8,7 @@ import click
 
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
+from diskbook.cli.opened import kept, opened
 from diskbook.cli.output import json_option, progress_apart, show_json
 
 
@@ -17,12 +18,12 @@ def teardown(name: str) -> None:
     """Delete whatever RUN has left standing."""
     from diskbook.facts.errors import DiskbookError
     from diskbook.hosts import stage as own_hosts
-    from diskbook.measure.runs import stages, stored
+    from diskbook.measure.runs import stages
     from diskbook.results import session
 
-    run, place = stored.working_copy(name)
+    run, place = opened(name)
     run.check_signed()
-    with session.session(run), stored.kept(run, place):
+    with session.session(run), kept(run, place):
         stages.teardown(run, click.echo)
     if (run.folder / "comparisons.csv").is_file():
         from diskbook.measure.runs import outcome

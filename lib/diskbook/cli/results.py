@@ -82,7 +82,7 @@ def import_(
     from it are computed anew.
     """
     if dataset is not None:
-        from diskbook.importing import azure_noise
+        from diskbook.importing.noise import dataset as azure_noise
 
         if report or dry_run or as_json or options != {**dict.fromkeys(options), **_IMPORT_DEFAULTS}:
             raise UsageError(
@@ -268,7 +268,7 @@ def record(name: str) -> None:
 
     The run must have been begun with --record, by you and here: only then are pseudonyms the same everywhere.
     """
-    from diskbook.measure.runs import record as runs_record
+    from diskbook.cloud.azure.recording import pack as runs_record
     from diskbook.results import run as runs
 
     click.echo(runs_record.pack(runs.open_run(name)).words)

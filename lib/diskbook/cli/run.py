@@ -8,6 +8,7 @@ import click
 
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
+from diskbook.cli.opened import kept, opened
 from diskbook.cli.options import (
     cloud,
     company,
@@ -97,15 +98,15 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     if resume and is_file and not overrides(options) and _is_finished(resume, scenario):
         return
     from diskbook import load
-    from diskbook.measure.runs import pipeline, stored
+    from diskbook.measure.runs import pipeline
 
     if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
-    folder, place = stored.working_copy(resume) if resume else (_begin(str(scenario), options, azure), None)
+    folder, place = opened(resume) if resume else (_begin(str(scenario), options, azure), None)
     with pipeline.dropped_if_refused(folder):
         _note(folder, options, azure, resumed=resume is not None, file=scenario)
-        with stored.kept(folder, stored.place_of(folder, options["store"]) or place):
+        with kept(folder, place, options["store"]):
             outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(outcome.words)
     _say_standing(folder)
@@ -155,8 +156,9 @@ def _note(
 ) -> None:
     """Say what is run, and keep in the manifest what later stages go by."""
     from diskbook.cloud import connect
+    from diskbook.cloud.azure.recording import pack as record
     from diskbook.design.vocabulary import Provenance
-    from diskbook.measure.runs import debug, record, replan
+    from diskbook.measure.runs import debug, replan
     from diskbook.report.analysis import needs
     from diskbook.report.show import run as show_run
 

@@ -22,7 +22,7 @@ def push(name: str, store: str) -> None:
     Raw results are sent once and never replaced. Readers see the run when all of it is there. Pushed again,
     what is new goes there. The run's private key stays here.
     """
-    from diskbook.measure.runs import stored
+    from diskbook.batch import stored
 
     click.echo(stored.push(name, store).words)
 
@@ -33,7 +33,7 @@ def push(name: str, store: str) -> None:
 @click.option("--to", "target", type=Path, metavar="FOLDER", help="Into this folder, not among the runs.")
 def fetch(address: str, unfinished: bool, target: Path | None) -> None:
     """Bring the run at ADDRESS among the runs of this machine, or one that is here up to date."""
-    from diskbook.measure.runs import stored
+    from diskbook.batch import stored
 
     run, changed = stored.fetch(address, unfinished, target)
     click.echo(f"run {run.name}, folder {run.folder}" + ("" if changed else ": nothing new was there"))
@@ -49,7 +49,7 @@ def verify(place: str, as_json: bool) -> None:
 
     Ends with 1 when something is missing or was changed.
     """
-    from diskbook.results import address, verify as verifying
+    from diskbook.batch.stores import address, verify as verifying
 
     runs = []
     for run in verifying.verify(address.parse(place)):

@@ -15,7 +15,7 @@ from azure.mgmt.core.tools import get_arm_endpoints
 
 from diskbook.cloud.azure import private, signin, ssh_source, subscription
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
-from diskbook.cloud.azure.recording import recorder_of
+from diskbook.cloud.azure.recording.of_run import recorder_of
 from diskbook.design.model import PUBLIC, Network, Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError, UsageError, unknown

@@ -1,4 +1,4 @@
-"""What Azure Resource Manager takes: versions of its APIs, names of properties, limits of tags."""
+"""What Azure Resource Manager takes: versions of its APIs, names of properties, limits of tags, images."""
 
 from __future__ import annotations
 
@@ -12,6 +12,24 @@ from diskbook.facts.paths import REFERENCE
 TAGS, TAG_NAME, TAG_VALUE = 50, 512, 256
 TAG_NAME_OF_STORAGE = 128
 TAG_NAME_NOT = "<>%&\\?/"
+# Images are names of Azure's marketplace; the emulator takes any. Which version of one a run takes is decided
+# before its first machine (`images`): "latest" may change between two machines of a run.
+IMAGES = {
+    "linux": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
+    "linux-arm64": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server-arm64"},
+    "windows": {
+        "publisher": "MicrosoftWindowsServer",
+        "offer": "WindowsServer",
+        "sku": "2022-datacenter-azure-edition",
+    },
+    # Storage Spaces Direct needs Datacenter, and a cluster of virtual machines without a domain needs 2025
+    # (MicrosoftDocs/windowsserverdocs, failover-clustering/create-workgroup-cluster.md).
+    "storage-spaces": {
+        "publisher": "MicrosoftWindowsServer",
+        "offer": "WindowsServer",
+        "sku": "2025-datacenter-g2",
+    },
+}
 
 
 @dataclass(frozen=True)

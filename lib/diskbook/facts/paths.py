@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -15,6 +16,13 @@ RUNS = DATA / "runs"
 FIGURES = ROOT / "figures"
 POSTS = ROOT / "docs" / "posts"
 CACHE = ROOT / ".tools" / "cache"  # what can be made again: the compiled plugin, matplotlib's list of fonts
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.*", re.DOTALL)
+
+
+def is_address(text: object) -> bool:
+    """Whether a name that was given for a run or a place is an address of a store."""
+    return _ADDRESS.fullmatch(str(text)) is not None
 
 
 def runs_root() -> Path:

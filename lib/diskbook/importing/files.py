@@ -15,10 +15,10 @@ from typing import BinaryIO
 from diskbook.facts import unpack
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.visible import visible
+from diskbook.importing import formats
+from diskbook.importing.fio import logs_of_a_job as job_logs
+from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.importing.layout import middles, natural
-from diskbook.tools import formats
-from diskbook.tools.fio import logs_of_a_job as job_logs
-from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Parsed, UnusableError
 
 _HEAD_BYTES = 100_000

@@ -18,9 +18,9 @@ from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.visible import is_visible, visible
 from diskbook.importing import arms, files as import_files, layout, mapping, pairing, repeats, scenario, write
 from diskbook.importing.files import Sorted
+from diskbook.importing.named_limits import Named
 from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import Settings
-from diskbook.report.analysis.named_limits import Named
 from diskbook.results import run as runs, tables
 from diskbook.results.run import Run
 

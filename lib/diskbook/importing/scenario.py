@@ -14,10 +14,9 @@ from diskbook.design.vocabulary import Provenance
 from diskbook.facts import catalog, paths
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.facts.visible import visible
-from diskbook.importing import loads, names as import_names
+from diskbook.importing import loads, named_limits, names as import_names
 from diskbook.importing.layout import Meaning
-from diskbook.report.analysis import named_limits
-from diskbook.report.analysis.named_limits import Named
+from diskbook.importing.named_limits import Named
 from diskbook.results import run as runs
 from diskbook.tools import registry
 from diskbook.tools.record import CACHED, Measurement

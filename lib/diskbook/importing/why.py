@@ -7,11 +7,11 @@ from typing import Any
 
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
-from diskbook.importing import scenario
+from diskbook.importing import named_limits, scenario
+from diskbook.importing.named_limits import Named
 from diskbook.importing.scenario import Settings
 from diskbook.report.analysis import diagnosis
 from diskbook.report.analysis.diagnosis import Diagnosed
-from diskbook.report.analysis.named_limits import Named
 from diskbook.results.run import open_run
 
 
@@ -34,4 +34,5 @@ def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[st
         raise error
     together = given.beside(Named.of_manifest(manifest))
     known = scenario.limits(Settings(**together.given))
-    return diagnosis.diagnosed(name, arm, workload, given, known)
+    changed = named_limits.with_limits(manifest, known, given)
+    return diagnosis.diagnosed(name, arm, workload, changed, named_limits.head(changed, given))

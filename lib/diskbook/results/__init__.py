@@ -1,1 +1,1 @@
-"""A run's folder and its tables, here or in object storage."""
+"""A run's folder and its tables."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,11 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.visible import visible
 
 SCHEMA = 1
+_KEPT = (
+    *("run", "created_utc", "provenance", "cloud", "site", "preset", "overrides", "emulator", "versions"),
+    *("images", "zone_map"),
+)
+_KEPT_OF = {"machines": ("size", "physical_zone", "limits", "tool_version", "kernel"), "disks": ("limits",)}
 
 
 def _is_time(text: str) -> str:
@@ -135,3 +141,24 @@ def _check_plain(folder: Path) -> None:
         for path in folder.iterdir():
             if path.is_fifo() or path.is_char_device() or path.is_block_device():
                 raise DiskbookError(f"{folder} holds {visible(path.name)!r}, which is no file: remove it")
+
+
+def kept_of(manifest: Mapping[str, Any], times: Sequence[str]) -> dict[str, Any]:
+    """What of a manifest tells a run from another, without ids and addresses; and when its trials were."""
+    replicates = [
+        {
+            part: {
+                name: {key: item[key] for key in keys if key in item}
+                for name, item in row.get(part, {}).items()
+            }
+            for part, keys in _KEPT_OF.items()
+        }
+        for row in manifest["replicates"]
+    ]
+    kept = {key: manifest[key] for key in _KEPT if key in manifest}
+    return {**kept, "replicates": replicates, "trials_utc": [min(times), max(times)] if times else []}
+
+
+def started(ledger: Iterable[Mapping[str, Any]]) -> list[str]:
+    """When the trials of a run began, as its ledger has it."""
+    return [str(row["started_utc"]) for row in ledger if row["event"] == "trial" and row.get("started_utc")]

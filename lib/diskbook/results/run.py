@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import gzip
 import hashlib
 import json
@@ -23,10 +24,10 @@ from typing import Any
 
 from diskbook import load
 from diskbook.design.model import Scenario
-from diskbook.facts import client, files, paths, revisions, unpack
+from diskbook.facts import client, files, neighbours, paths, revisions, unpack
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.files import write_atomic
-from diskbook.results import address, fetch, manifest as manifests
+from diskbook.results import manifest as manifests
 
 SCHEMA = manifests.SCHEMA
 HEADLINE_FILE = "headline.txt"
@@ -56,7 +57,7 @@ def folder_of(name: str | Path) -> Path:
     UsageError
         For an address: what is new begins here, and `diskbook push` brings it into a store.
     """
-    if address.is_address(name):
+    if paths.is_address(name):
         raise UsageError(f"{name} is an address: name a run of this machine; 'diskbook push' brings it there")
     return Path(name) if os.sep in str(name) else runs_root() / name
 
@@ -313,8 +314,10 @@ def open_run(name: str | Path) -> Run:
     DiskbookError
         When the folder is damaged or foreign, or has a link in it.
     """
-    is_address = address.is_address(name)
-    folder = fetch.cached(address.run(str(name)), check_fetched) if is_address else folder_of(name)
+    if paths.is_address(name):
+        folder = neighbours.find(neighbours.STORES, "cached")(str(name), check_fetched)
+    else:
+        folder = folder_of(name)
     if not folder.is_dir():
         known = [path.parent.name for path in runs_root().glob("*/manifest.json")]
         raise unknown("run", str(name), known)
@@ -322,6 +325,12 @@ def open_run(name: str | Path) -> Run:
     run = Run(folder)
     run.manifest  # noqa: B018  raises when the folder is not one of ours
     return run
+
+
+@functools.lru_cache(maxsize=1024)
+def scenario_of(text: str, run: str) -> Scenario:
+    """Return the scenario of a run by the JSON that its manifest has of it."""
+    return load.from_dict(json.loads(text), f"{run}/manifest.json")
 
 
 def check_fetched(folder: Path) -> None:

@@ -22,12 +22,12 @@ from diskbook.design import counters, rate_windows, schedule, schema
 from diskbook.design.model import Scenario, Workload
 from diskbook.design.schema import validate
 from diskbook.design.totals import trial_totals
-from diskbook.facts import aside
+from diskbook.facts import aside, neighbours
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
 from diskbook.facts.units import MB
-from diskbook.results import attached, raw, raw_imported
+from diskbook.results import attached, raw
 from diskbook.results.guests import Guests
 from diskbook.results.run import Run
 from diskbook.stats import credit, platform as platform_metrics, volume_setups, wire
@@ -94,7 +94,7 @@ def build(run: Run, changed: Mapping[str, Any] | None = None) -> Tables:
 
     def read_trial(event: Event, workload: Workload) -> Measurement:
         if "imported" in event:
-            return raw_imported.read_trial(run.folder, event)
+            return neighbours.find(neighbours.READERS, "trial")(run.folder, event)
         return raw.read_trial(run.folder, event, workload)
 
     tables = tables_of(manifest, ledger, read_trial)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from diskbook import load
-from diskbook.cloud.azure import images, requests
+from diskbook.cloud.azure import images
+from diskbook.facts import arm
 from diskbook.facts.errors import DiskbookError
 from support.arm_plane import World
 
@@ -55,7 +56,7 @@ def test_a_region_without_the_image_is_said() -> None:
 
 
 def test_the_emulated_azure_lists_versions_as_the_sdk_reads_them(plane: World) -> None:
-    image = requests.IMAGES["linux"]
+    image = arm.IMAGES["linux"]
     listed = plane.compute.virtual_machine_images.list(
         "westeurope", image["publisher"], image["offer"], image["sku"]
     )
@@ -64,4 +65,4 @@ def test_the_emulated_azure_lists_versions_as_the_sdk_reads_them(plane: World) -
 
 
 def test_no_image_asks_for_the_latest() -> None:
-    assert all("version" not in image for image in requests.IMAGES.values())
+    assert all("version" not in image for image in arm.IMAGES.values())

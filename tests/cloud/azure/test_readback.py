@@ -16,7 +16,7 @@ from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.azure.create import Maker, Place
 from diskbook.design import size_rules
 from diskbook.design.model import Disk, Machine
-from diskbook.facts import catalog
+from diskbook.facts import arm, catalog
 from diskbook.facts.disk_options import OPTIONS, Option
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
@@ -200,7 +200,7 @@ def test_another_image_than_asked_for_is_told(maker: Maker) -> None:
         host_key=requests.KeyPair("private", "public"), image_version="1.0.10",
     )  # fmt: skip
     readback.check_machine(MACHINE, body, made)
-    image = {**requests.IMAGES["linux"], "sku": "minimal", "version": "1.0.10"}
+    image = {**arm.IMAGES["linux"], "sku": "minimal", "version": "1.0.10"}
     body["properties"]["storageProfile"]["imageReference"] = image
     with pytest.raises(DiskbookError, match="image was to be Canonical:ubuntu-24_04-lts:minimal, but Azure"):
         readback.check_machine(MACHINE, body, made)

@@ -16,6 +16,8 @@ import pytest
 from azure.core.rest import HttpRequest
 from click.testing import CliRunner
 
+from diskbook.batch.stores import address, lease, push
+from diskbook.batch.stores.objects import open_objects
 from diskbook.cli import cli
 from diskbook.cloud.azure import inventory, keys, requests, teardown
 from diskbook.cloud.azure.clients import Clients
@@ -23,8 +25,7 @@ from diskbook.cloud.azure.teardown import LeftStandingError
 from diskbook.design.model import Disk
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import stages
-from diskbook.results import address, lease, push, session
-from diskbook.results.objects import open_objects
+from diskbook.results import session
 from diskbook.results.run import Run
 from support.emulated import soon
 from support.standing import a_cloud, a_group, a_place, a_run, faults, groups, name_of, tags_of

@@ -11,12 +11,12 @@ import nbformat
 import pytest
 
 from diskbook import load
+from diskbook.batch.catalogue import read
 from diskbook.cli import main
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import begin
 from diskbook.report.analysis import beside, write
 from diskbook.report.analysis.run import analyse
-from diskbook.report.catalogue import read
 from diskbook.results.run import Run
 from support import SCENARIOS
 

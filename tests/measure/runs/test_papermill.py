@@ -21,11 +21,11 @@ import yaml
 from click.testing import CliRunner
 from papermill.cli import papermill as command
 
+from diskbook.batch.stores import address, lease, record as records
+from diskbook.batch.stores.objects import RemoteObjects
+from diskbook.batch.stores.record import Entry
 from diskbook.facts import paths
 from diskbook.measure.runs.begin import begin
-from diskbook.results import address, lease, record as records
-from diskbook.results.objects import RemoteObjects
-from diskbook.results.record import Entry
 from support import azurite, blob_names
 
 DOCUMENT = (paths.ROOT / "docs" / "papermill.md").read_text("utf-8")

@@ -10,10 +10,10 @@ import pytest
 
 from checks import many_runs
 from diskbook.batch import shelf
+from diskbook.batch.catalogue import entry
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import outcome, overview
 from diskbook.report.analysis import answer
-from diskbook.report.catalogue import entry
 from diskbook.report.site import entries
 from diskbook.results.run import Run
 

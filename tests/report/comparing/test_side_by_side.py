@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from diskbook.batch.catalogue import join, place
 from diskbook.facts import paths
-from diskbook.report.catalogue import join, place
 from diskbook.report.comparing import measured, side_by_side
 from diskbook.report.comparing.side_by_side import Answers
 from diskbook.report.show.html import escaped

@@ -19,8 +19,9 @@ from PIL import Image
 
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
+from diskbook.importing.noise import analysis as noise
 from diskbook.report import figures
-from diskbook.report.analysis import noise, write
+from diskbook.report.analysis import write
 from diskbook.report.analysis.published import figures as published_figures
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.figures import Look, Picture, style, themes

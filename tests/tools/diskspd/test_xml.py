@@ -7,8 +7,10 @@ import re
 
 import pytest
 
-from diskbook.tools import decode, formats, record
-from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
+from diskbook.importing import formats
+from diskbook.importing.diskspd import text as diskspd_text
+from diskbook.tools import decode, record
+from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.record import Parsed, UnusableError, percentile_ns
 from support import SAMPLES
 

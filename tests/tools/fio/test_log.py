@@ -12,16 +12,10 @@ import pytest
 
 from checks import bench_import
 from diskbook.facts.errors import DiskbookError
-from diskbook.tools.fio import (
-    json_output,
-    log as fio_log,
-    log_histogram,
-    log_latency,
-    log_series,
-    logs_of_a_job as job_logs,
-)
+from diskbook.importing.fio import json_files, log_histogram, logs_of_a_job as job_logs
+from diskbook.importing.fio.logs_of_a_job import LogFile
+from diskbook.tools.fio import log as fio_log, log_latency, log_series
 from diskbook.tools.fio.latency import index_value
-from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Measurement, UnusableError
 from support import SAMPLES
 
@@ -29,7 +23,7 @@ FOLDER = SAMPLES / "fio-logs"
 
 
 def measured(name: str) -> Measurement:
-    return json_output.parse((FOLDER / f"{name}.json").read_text(), name).measurements[0]
+    return json_files.parse((FOLDER / f"{name}.json").read_text(), name).measurements[0]
 
 
 def log(name: str) -> LogFile:

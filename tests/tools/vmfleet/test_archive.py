@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from diskbook.tools import formats
+from diskbook.importing import formats
 from diskbook.tools.record import UnusableError
 from diskbook.tools.vmfleet import TOOL, archive
 from support import SAMPLES, fleets

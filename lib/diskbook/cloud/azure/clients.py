@@ -17,7 +17,7 @@ from azure.core.rest import HttpRequest
 
 from diskbook.cloud.azure import models
 from diskbook.cloud.azure.polling import PollingPolicy
-from diskbook.cloud.azure.record import Recorder, RecordingTransport
+from diskbook.cloud.azure.recording.recorder import Recorder, RecordingTransport
 from diskbook.cloud.azure.retry import POLL_S, BoundedRetryPolicy, RequestCount, ScaledTransport, Tell
 from diskbook.design.vocabulary import Provenance
 

@@ -14,6 +14,7 @@ from diskbook.cloud.azure import requests
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design.model import Scenario
 from diskbook.design.size_rules import NOTHING_KNOWN, Traits
+from diskbook.facts import arm
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
 
@@ -25,7 +26,7 @@ def versions(
     region: str,
     traits: Mapping[str, Traits] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Return the version of each image that a run needs, by its name in `requests.IMAGES`.
+    """Return the version of each image that a run needs, by its name in `arm.IMAGES`.
 
     Those that its manifest has are kept; others are asked for and written there. `traits` are those of the
     sizes of its machines, by name.
@@ -44,7 +45,7 @@ def versions(
 
 
 def needed(scenario: Scenario, traits: Mapping[str, Traits] = MappingProxyType({})) -> set[str]:
-    """Names in `requests.IMAGES` of the images that a scenario's machines are made from."""
+    """Names in `arm.IMAGES` of the images that a scenario's machines are made from."""
     return {
         requests.image_of(
             machine, traits.get(machine.size, NOTHING_KNOWN), pooled=scenario.is_pooled(machine.name)
@@ -54,14 +55,14 @@ def needed(scenario: Scenario, traits: Mapping[str, Traits] = MappingProxyType({
 
 
 def latest(clients: Clients, region: str, name: str) -> str:
-    """Ask for the newest version of an image of `requests.IMAGES` that a region lists.
+    """Ask for the newest version of an image of `arm.IMAGES` that a region lists.
 
     Raises
     ------
     DiskbookError
         When it lists none.
     """
-    image = requests.IMAGES[name]
+    image = arm.IMAGES[name]
     listed = clients.compute.virtual_machine_images.list(
         region, image["publisher"], image["offer"], image["sku"]
     )

@@ -10,27 +10,8 @@ from diskbook.cloud.azure.keys import KeyPair, cloud_init
 from diskbook.design.model import Disk, Machine
 from diskbook.design.size_rules import ARM, NOTHING_KNOWN, Traits
 from diskbook.facts import catalog
+from diskbook.facts.arm import IMAGES
 from diskbook.facts.disk_options import OPTIONS
-
-# Images are names of Azure's marketplace; the emulator takes any. Which version of one a run takes is decided
-# before its first machine (`images`): "latest" may change between two machines of a run.
-IMAGES = {
-    "linux": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
-    "linux-arm64": {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "sku": "server-arm64"},
-    "windows": {
-        "publisher": "MicrosoftWindowsServer",
-        "offer": "WindowsServer",
-        "sku": "2022-datacenter-azure-edition",
-    },
-    # Storage Spaces Direct needs Datacenter, and a cluster of virtual machines without a domain needs 2025
-    # (MicrosoftDocs/windowsserverdocs, failover-clustering/create-workgroup-cluster.md).
-    "storage-spaces": {
-        "publisher": "MicrosoftWindowsServer",
-        "offer": "WindowsServer",
-        "sku": "2025-datacenter-g2",
-    },
-}
-
 
 SUBNET = "10.0.0.0/24"
 """Of all machines of a run, which the nodes of a cluster let through to each other."""

@@ -14,10 +14,11 @@ from azure.core.exceptions import AzureError
 
 from diskbook.cloud import connect
 from diskbook.cloud.azure import expiry
+from diskbook.facts import neighbours
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import stage as own_hosts
 from diskbook.measure.runs import scratch_folders, stages
-from diskbook.results import fetch, run as runs, session
+from diskbook.results import run as runs, session
 from diskbook.results.run import Run
 from diskbook_emulator import folders, lifecycle
 
@@ -169,5 +170,5 @@ def _age_s(state: Path) -> float:
 
 def _scratch() -> Iterator[Leftover]:
     """Folders that killed processes wrote in: Jupyter's, and those of fetches."""
-    for path in [*scratch_folders.left(), *fetch.left()]:
+    for path in [*scratch_folders.left(), *neighbours.find(neighbours.STORES, "left")()]:
         yield Leftover(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))

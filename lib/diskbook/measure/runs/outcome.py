@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from diskbook.facts import neighbours
 from diskbook.report.analysis import answer as answers, report as reports
-from diskbook.report.catalogue import join as catalogue
 from diskbook.report.show import documents
 from diskbook.results.run import Run
 
@@ -58,5 +58,5 @@ def of(run: Run) -> Outcome:
 
 def join_catalogue(run: Run) -> None:
     """Let a run that was analysed join the catalogue, as it is now; say what kept it from that."""
-    if why := catalogue.join_finished(run):
+    if why := neighbours.find(neighbours.CATALOGUE, "join")(run):
         print(f"diskbook: {why}", file=sys.stderr)

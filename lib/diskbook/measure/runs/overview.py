@@ -10,12 +10,11 @@ import pandas as pd
 
 from diskbook import load
 from diskbook.cloud.azure import expiry
-from diskbook.facts import paths
+from diskbook.facts import neighbours, paths
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.visible import visible
 from diskbook.hosts import stage as own_hosts
 from diskbook.report.analysis import report as reports
-from diskbook.report.catalogue import read as catalogue
 from diskbook.report.show.documents import Overview, RunRow, ScenarioRow
 from diskbook.results import run as runs
 from diskbook.results.run import Run
@@ -65,7 +64,7 @@ def _catalogued(folder: Path) -> dict[str, dict[str, Any]]:
     """Rows of runs that the catalogue has as they are; not of those that stand, whose words hold for now."""
     if not folder.is_dir():
         return {}
-    seen = catalogue.view(folder).tell()
+    seen = neighbours.find(neighbours.CATALOGUE, "view")(folder).tell()
     rows = seen.joined("runs", None, [*_COLUMNS, "manifest_json", "stands"]).to_pylist()
     return {row["run"]: row for row in rows if not row["stands"]}
 

@@ -8,18 +8,15 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.report.analysis import named_limits
-from diskbook.report.analysis.named_limits import Limits, Named
 from diskbook.report.analysis.run import Analysis, analyse, analyse_with
 from diskbook.report.show import conformance, doubt_words, facts
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.documents import CellRow, ComparisonRow, PointRow, Protocol, Why
-from diskbook.results.run import open_run
 from diskbook.stats import diagnosis
 from diskbook.stats.protocol import Conformance, Finding
-
-NO_LIMITS = Named()
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,8 @@ class Diagnosed:
     findings: Sequence[diagnosis.Finding]
     cells: pd.DataFrame
     doubts: Sequence[str]
-    given: Named
+    limits: Sequence[str]
+    """What is to be said of its limits, a line each."""
 
     @property
     def text(self) -> str:
@@ -38,7 +36,7 @@ class Diagnosed:
         a = self.analysis
         lines = [
             f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload",
-            *named_limits.head(a.manifest, self.given),
+            *self.limits,
             *([f"{doubt_words.HEAD}:", *(f"  {line}" for line in self.doubts)] if self.doubts else []),
         ]
         return "\n".join([*lines, diagnosis.text(list(self.findings)), platform_text(self.cells)])
@@ -75,8 +73,8 @@ def diagnosed(
     name: str,
     arm: str | None = None,
     workload: str | None = None,
-    given: Named = NO_LIMITS,
-    known: Limits | None = None,
+    manifest: Mapping[str, Any] | None = None,
+    limits: Sequence[str] = (),
 ) -> Diagnosed:
     """Findings of a run, of one arm or workload where they are named.
 
@@ -84,19 +82,22 @@ def diagnosed(
     ----------
     name, arm, workload
         Of a run, and of the cells to tell of; None for all.
-    given, known
-        What is said of disk and machine for this answer, and the limits that follow from it.
+    manifest, limits
+        Another manifest than its own, with limits for this answer alone, and what is to be said of these.
 
     Raises
     ------
     UsageError
         When there is no such run, arm or workload.
     """
-    return of_analysis(_analysed(name, given, known), arm, workload, given)
+    a = analyse(name) if manifest is None else analyse_with(name, manifest)
+    if manifest is None and Provenance.IMPORTED in a.provenance:
+        limits = neighbours.find(neighbours.READERS, "limits")(a.manifest)
+    return of_analysis(a, arm, workload, limits)
 
 
 def of_analysis(
-    a: Analysis, arm: str | None = None, workload: str | None = None, given: Named = NO_LIMITS
+    a: Analysis, arm: str | None = None, workload: str | None = None, limits: Sequence[str] = ()
 ) -> Diagnosed:
     """Findings of an analysed run; takes and raises what `diagnosed` does."""
     on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
@@ -110,7 +111,7 @@ def of_analysis(
     ]
     places = {(finding.arm, finding.workload) for finding in chosen}
     cells = a.cells[[place in places for place in zip(a.cells["arm"], a.cells["workload"], strict=True)]]
-    return Diagnosed(a, chosen, cells, _doubted(a, places), given)
+    return Diagnosed(a, chosen, cells, _doubted(a, places), limits)
 
 
 def platform_text(cells: pd.DataFrame) -> str:
@@ -136,13 +137,6 @@ def _named(part: pd.DataFrame, of: int) -> str:
         return "all of them"
     by_arm = part.groupby("arm", sort=False)["workload"]
     return "; ".join(f"{arm}: {', '.join(loads)}" for arm, loads in by_arm)
-
-
-def _analysed(name: str, given: Named, known: Limits | None) -> Analysis:
-    """The run's analysis, with limits for this answer alone where any are given."""
-    if known is None or not given.given:
-        return analyse(name)
-    return analyse_with(name, named_limits.with_limits(open_run(name).manifest, known, given))
 
 
 def _doubted(a: Analysed, places: Collection[tuple[str, str]]) -> list[str]:

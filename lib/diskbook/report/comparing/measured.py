@@ -13,12 +13,13 @@ import pandas as pd
 from diskbook.design import schema
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
+from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError
 from diskbook.report.analysis import answer
 from diskbook.report.analysis.run import analyse
-from diskbook.report.catalogue import entry, read
 from diskbook.report.comparing.asked import KEY
-from diskbook.results.run import Run, open_run
+from diskbook.results import manifest as manifests
+from diskbook.results.run import Run, open_run, scenario_of
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ALONE = (Provenance.EMULATED, Provenance.INVENTORY)
@@ -36,7 +37,7 @@ class Measured:
     name
         Name of its folder.
     manifest
-        What the catalogue keeps of its manifest (`entry.kept_of`).
+        What the catalogue keeps of its manifest (`results.manifest.kept_of`).
     scenario
         Its scenario, as it was run.
     comparisons
@@ -101,7 +102,7 @@ def catalogued(opened: Sequence[Run]) -> dict[Run, Measured]:
     known: dict[Run, Measured] = {}
     for parent in {run.folder.parent for run in opened}:
         names = {run.name: run for run in opened if run.folder.parent == parent}
-        seen = read.view(parent, names.keys()).tell()
+        seen = neighbours.find(neighbours.CATALOGUE, "view")(parent, names.keys()).tell()
         rows = seen.joined("runs", None, ["run", "scenario_json", "manifest_json"]).to_pylist()
         compared = seen.joined("comparisons", None, ["run", *schema.COMPARISONS.names]).to_pandas()
         of_run = dict(iter(compared.groupby("run", sort=False)))
@@ -111,7 +112,7 @@ def catalogued(opened: Sequence[Run]) -> dict[Run, Measured]:
                     "",
                     row["run"],
                     json.loads(row["manifest_json"]),
-                    read.scenario_of(row["scenario_json"], row["run"]),
+                    scenario_of(row["scenario_json"], row["run"]),
                     of_run[row["run"]].drop(columns="run"),
                 )
     return known
@@ -123,7 +124,7 @@ def of_folder(run: Run) -> Measured:
 
 
 def _kept(run: Run) -> dict[str, Any]:
-    return entry.kept_of(run.manifest, entry.started(run.ledger()))
+    return manifests.kept_of(run.manifest, manifests.started(run.ledger()))
 
 
 def letter_of(place: int) -> str:

@@ -17,12 +17,13 @@ import pandas as pd
 
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
+from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.report.catalogue import read
 from diskbook.report.comparing import asked, pairs
 from diskbook.report.comparing.asked import KEY
 from diskbook.report.comparing.spread import LEAST_RUNS, BetweenRuns
 from diskbook.report.show import sentences
+from diskbook.results.run import scenario_of
 from diskbook.stats import ratio_of_ratios
 from diskbook.stats.ratio_of_ratios import Spread
 
@@ -119,7 +120,7 @@ def compare(scenario: str, place: str | None = None) -> OverRuns:
     UsageError
         When no run there is of that scenario, or none compares anything.
     """
-    seen = read.view(place).tell()
+    seen = neighbours.find(neighbours.CATALOGUE, "view")(place).tell()
     runs = seen.frame("runs", scenario, _RUNS)
     if runs.empty:
         known = set(seen.frame("runs", None, ["run"])["scenario"])
@@ -162,7 +163,7 @@ class _Questions:
         keys = {text: _question_text(text) for text in texts}
         newest = {keys[text]: text for text in texts}
         self._names = {key: number for number, key in enumerate(newest)}
-        self._scenarios = [read.scenario_of(text, "a run") for text in newest.values()]
+        self._scenarios = [scenario_of(text, "a run") for text in newest.values()]
         self._of_run = {
             run: self._names[keys[text]] for run, text in zip(runs["run"], runs["scenario_json"], strict=True)
         }

@@ -18,13 +18,12 @@ from diskbook.design import schema
 from diskbook.design.arm_words import label
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
-from diskbook.facts import quantities
+from diskbook.facts import neighbours, quantities
 from diskbook.facts.errors import DiskbookError
 from diskbook.report.analysis import answer as answers
-from diskbook.report.catalogue import read as catalogue
 from diskbook.report.show import html, sentences
 from diskbook.report.show.tables import capital
-from diskbook.results.run import Run
+from diskbook.results.run import Run, scenario_of
 
 HEADLINE = "headline"
 FAMILIES = (HEADLINE, "control", "exploratory")
@@ -96,7 +95,7 @@ def read_all(folder: Path) -> tuple[list[Entry], list[str]]:
     """
     if not folder.is_dir():
         raise DiskbookError(f"{folder} is no folder; name one that holds runs")
-    seen = catalogue.view(folder).tell()
+    seen = neighbours.find(neighbours.CATALOGUE, "view")(folder).tell()
     known, compared = _catalogued(seen)
     entries, unreadable = [], []
     for path in sorted(folder.glob("*/manifest.json")):
@@ -110,7 +109,7 @@ def read_all(folder: Path) -> tuple[list[Entry], list[str]]:
     return sorted(entries, key=lambda entry: (entry.date, entry.name), reverse=True), unreadable
 
 
-def _catalogued(seen: catalogue.View) -> tuple[dict[str, dict[str, Any]], dict[str, pd.DataFrame]]:
+def _catalogued(seen: Any) -> tuple[dict[str, dict[str, Any]], dict[str, pd.DataFrame]]:
     """Rows of the runs that the catalogue has as they are now, and their comparisons."""
     rows = seen.joined("runs", None, ["run", "answer", "scenario_json", "manifest_json"]).to_pylist()
     compared = seen.joined("comparisons", None, ["run", *schema.COMPARISONS.names]).to_pandas()
@@ -119,7 +118,7 @@ def _catalogued(seen: catalogue.View) -> tuple[dict[str, dict[str, Any]], dict[s
 
 def _joined(folder: Path, row: Mapping[str, Any], compared: Mapping[str, pd.DataFrame]) -> Entry:
     """Entry of a run that the catalogue has as it is now."""
-    scenario = catalogue.scenario_of(row["scenario_json"], row["run"])
+    scenario = scenario_of(row["scenario_json"], row["run"])
     return _entry(folder, json.loads(row["manifest_json"]), scenario, row["answer"], compared.get(row["run"]))
 
 

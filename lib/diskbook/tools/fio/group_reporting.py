@@ -7,11 +7,11 @@ held against what was asked for. Compute only, no I/O.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from diskbook.tools.record import Direction, Load, Measurement
+from diskbook.tools.record import Direction, Load
 
 _STRAY = 0.01
 """Part of all I/Os that another direction must have."""
@@ -21,7 +21,6 @@ _MORE = 1.3
 _WHOLE = 0.1
 _MOST_THREADS = 64
 """More are no sum of jobs but a latency of another unit."""
-_TOGETHER = "it ran at the same time as other jobs of the file"
 _NOT_TOLD = "other jobs were summed with it (group_reporting), and what each of them did is not told"
 
 
@@ -109,14 +108,3 @@ def lacking(entries: int, options: Mapping[str, Any], load: Load, directions: Ma
     if abs(in_flight / depth - 1) > _WHOLE:
         return ""
     return f"some clones are missing: as many I/Os were in flight as 1 of {clones} clones has"
-
-
-def told_of_others(grouped: Sequence[tuple[str, Measurement]]) -> list[Measurement]:
-    """Flag the measurements, each with the group it is of, that ran at the same time as others."""
-    groups = [group for group, _ in grouped]
-    return [
-        replace(measurement, flags=(*measurement.flags, _TOGETHER))
-        if groups.count(group) > 1
-        else measurement
-        for group, measurement in grouped
-    ]

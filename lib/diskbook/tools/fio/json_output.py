@@ -6,8 +6,8 @@ fio writes, possibly after lines such as ``fio: connected to NBD server``::
       "read" : { "total_ios" : 2250, "iops" : 898.9, "lat_ns" : { "mean" : 1129987.3, "N" : 2250,
       "bins" : { "1056768" : 1, "1089536" : 19 } } }, ... } ] }
 
-`parse` takes everything usable from whatever somebody's fio left, and says in flags what a reader must know
-of it. The rules that a trial of a live run must keep besides are in `trial`.
+What an import meets besides is in `importing.fio.json_files`; the rules that a trial of a live run must keep
+are in `trial`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ from typing import Any
 
 from diskbook.facts.units import utc_text
 from diskbook.tools.fio import group_reporting, latency as fio_latency, libaio_syncs, options as fio_options
-from diskbook.tools.fio.documents import Document, documents
+from diskbook.tools.fio.documents import Document
 from diskbook.tools.record import (
     CACHED,
     SHORTEST,
     Direction,
     Load,
     Measurement,
-    Parsed,
-    UnusableError,
     number,
 )
 
@@ -40,7 +38,7 @@ _EPOCH_S = 4_000_000_000
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """Entries of the output that are one job: clones, or one entry."""
 
     name: str
@@ -48,42 +46,6 @@ class _Job:
     options: dict[str, Any]
     entries: list[Mapping[str, Any]]
     group: str
-
-
-def parse(text: str, source: str) -> Parsed:
-    """Read everything usable in a file of fio's JSON.
-
-    Parameters
-    ----------
-    text
-        The file: JSON with text before, between and after.
-    source
-        Its name, for messages.
-
-    Returns
-    -------
-    Parsed
-        A measurement a job (clones and hosts' jobs of the same name together).
-
-    Raises
-    ------
-    UnusableError
-        When nothing can be used: why, and the line where it can be told.
-    """
-    pieces = documents(text, source)
-    runs, flags = _runs(pieces)
-    version = _version(runs, source)
-    measurements: list[Measurement] = []
-    problems: list[str] = []
-    for run in runs:
-        flags += run.flags
-        measurements += _measurements(run, problems)
-    if not measurements:
-        reasons = "; ".join(dict.fromkeys(problems)) or "fio did no I/O"
-        raise UnusableError(source, reasons, runs[-1].line)
-    if "terminating on signal" in text:
-        flags.append("fio was interrupted by a signal")
-    return Parsed("fio", version, "fio JSON", tuple(measurements), tuple(dict.fromkeys([*flags, *problems])))
 
 
 def joined(document: Document) -> Measurement:
@@ -94,67 +56,21 @@ def joined(document: Document) -> Measurement:
     ValueError
         When it cannot be used; says why.
     """
-    return _measurement(_together(document), document)
+    return measurement_of(_together(document), document)
 
 
-def _together(document: Document) -> _Job:
+def _together(document: Document) -> Job:
     """All entries of a document as one job, with the name and the options of the first."""
-    first = _jobs(document)[0]
-    return _Job(first.name, first.host, first.options, _entries(document), first.group)
+    first = jobs_of(document)[0]
+    return Job(first.name, first.host, first.options, entries_of(document), first.group)
 
 
-def _version(runs: list[Document], source: str) -> str:
-    versions = sorted({str(run.content.get("fio version"))[:40].removeprefix("fio-") for run in runs})
-    if len(versions) > 1:
-        raise UnusableError(source, f"it holds runs of different versions of fio ({', '.join(versions)})")
-    return versions[0] or "unknown"
+def printed_s(document: Document) -> float:
+    """When fio printed a document, in seconds since 1970; 0 where that is not told."""
+    return number_or_0(document.content.get("timestamp"))
 
 
-def _runs(pieces: list[Document]) -> tuple[list[Document], list[str]]:
-    """Drop what a later document repeats or includes: the same run printed twice, or by status-interval."""
-    runs: list[Document] = []
-    flags = []
-    for document in pieces:
-        before = runs[-1] if runs else None
-        if before and before.content == document.content:
-            flags.append("the same document is there twice and counts once")
-        elif before and _includes(document, before):
-            flags.append("cumulative documents (status-interval): the last complete one counts")
-            if document.cut:
-                continue
-        else:
-            runs.append(document)
-            continue
-        runs[-1] = document
-    if len(runs) > 1:
-        flags.append(f"the file holds {len(runs)} runs")
-    return runs, list(dict.fromkeys(flags))
-
-
-def _includes(later: Document, earlier: Document) -> bool:
-    """Whether a document goes on where the earlier one was printed: clock and counts went on alike."""
-    names = [[str(job.get("jobname")) for job in _entries(document)] for document in (earlier, later)]
-    if names[0][: len(names[1])] != names[1] and names[1][: len(names[0])] != names[0]:
-        return False
-    passed = _clock_s(later) - _clock_s(earlier)
-    worked = _greatest(later, "elapsed") - _greatest(earlier, "elapsed")
-    return worked >= 0 and abs(passed - worked) <= 1.5 and (later.cut or _ios(later) >= _ios(earlier))
-
-
-def _greatest(document: Document, key: str) -> float:
-    return max((_number(job.get(key)) for job in _entries(document)), default=0.0)
-
-
-def _ios(document: Document) -> float:
-    parts = [job.get(name) for job in _entries(document) for name in ("read", "write")]
-    return sum(_number(part.get("total_ios")) for part in parts if isinstance(part, Mapping))
-
-
-def _clock_s(document: Document) -> float:
-    return _number(document.content.get("timestamp"))
-
-
-def _number(value: object) -> float:
+def number_or_0(value: object) -> float:
     """Take a number that only serves for orientation; 0 when it is none."""
     try:
         return number(value)
@@ -162,7 +78,7 @@ def _number(value: object) -> float:
         return 0.0
 
 
-def _entries(document: Document) -> list[Mapping[str, Any]]:
+def entries_of(document: Document) -> list[Mapping[str, Any]]:
     """Jobs; of client/server mode those of the clients, without their sum."""
     jobs = document.content.get("jobs") or document.content.get("client_stats") or []
     items = [item for item in jobs if isinstance(item, Mapping)] if isinstance(jobs, list) else []
@@ -170,25 +86,12 @@ def _entries(document: Document) -> list[Mapping[str, Any]]:
     return single or items
 
 
-def _measurements(document: Document, problems: list[str]) -> list[Measurement]:
-    jobs = _jobs(document)
-    if not jobs:
-        problems.append("fio's JSON lists no jobs")
-    grouped = []
-    for job in jobs:
-        try:
-            grouped.append((job.group, _measurement(job, document)))
-        except ValueError as error:
-            problems.append(f"job '{job.name}' cannot be used: {error}")
-    return group_reporting.told_of_others(grouped)
-
-
-def _jobs(document: Document) -> list[_Job]:
+def jobs_of(document: Document) -> list[Job]:
     """Put clones together: entries of one name, group and host."""
     shared = document.content.get("global options")
     shared = dict(shared) if isinstance(shared, Mapping) else {}
-    jobs: dict[tuple[str, str, str], _Job] = {}
-    for entry in _entries(document):
+    jobs: dict[tuple[str, str, str], Job] = {}
+    for entry in entries_of(document):
         own = entry.get("job options")
         options = {**shared, **(own if isinstance(own, Mapping) else {})}
         name, host = str(entry.get("jobname", ""))[:200], str(entry.get("hostname", ""))[:200]
@@ -197,11 +100,11 @@ def _jobs(document: Document) -> list[_Job]:
             jobs[key].entries.append(entry)
         else:
             serial = key if key not in jobs else (name, f"{key[1]}/{len(jobs)}", host)
-            jobs[serial] = _Job(name, host, options, [entry], key[1])
+            jobs[serial] = Job(name, host, options, [entry], key[1])
     return list(jobs.values())
 
 
-def _measurement(job: _Job, document: Document) -> Measurement:
+def measurement_of(job: Job, document: Document) -> Measurement:
     """Read a job; ValueError says why it cannot be used."""
     flags: list[str] = []
     _check_whole(job, document.cut)
@@ -232,7 +135,7 @@ def _measurement(job: _Job, document: Document) -> Measurement:
     )
 
 
-def _load(job: _Job, directions: Mapping[str, Direction], flags: list[str]) -> Load:
+def _load(job: Job, directions: Mapping[str, Direction], flags: list[str]) -> Load:
     """What was asked for; ValueError where its entry sums unlike jobs up."""
     load = fio_options.load(job.options, len(job.entries), _alone_pct(job.entries), flags)
     if words := group_reporting.lacking(len(job.entries), job.options, load, directions):
@@ -260,12 +163,12 @@ def _directions(entries: list[Mapping[str, Any]], cut: bool, flags: list[str]) -
     }
     if not directions.keys() & {"read", "write"}:
         raise ValueError(_without_io(entries))
-    if any(_number(_part(entry, "trim").get("total_ios")) for entry in entries):
+    if any(number_or_0(_part(entry, "trim").get("total_ios")) for entry in entries):
         flags.append("trims are left out")
     return directions
 
 
-def _check_whole(job: _Job, cut: bool) -> None:
+def _check_whole(job: Job, cut: bool) -> None:
     """Refuse a job that failed, and some clones of a file that was cut: their sum would pass for a total."""
     failed = [entry.get("error") for entry in job.entries if entry.get("error")]
     if failed:
@@ -277,7 +180,7 @@ def _check_whole(job: _Job, cut: bool) -> None:
 
 def _without_io(entries: list[Mapping[str, Any]]) -> str:
     """Say why a job has neither reads nor writes."""
-    if any(_number(_part(entry, "mixed").get("total_ios")) for entry in entries):
+    if any(number_or_0(_part(entry, "mixed").get("total_ios")) for entry in entries):
         return "reads and writes are reported as one (unified_rw_reporting) and cannot be told apart"
     return "fio did no I/O"
 
@@ -349,15 +252,15 @@ def _bytes(part: Mapping[str, Any]) -> float:
 
 def _alone_pct(entries: list[Mapping[str, Any]]) -> float:
     levels = [_part(entry, "iodepth_level") for entry in entries]
-    shares = [_number(level["1"]) for level in levels if "1" in level]
+    shares = [number_or_0(level["1"]) for level in levels if "1" in level]
     return min(shares, default=math.nan)
 
 
-def _started(job: _Job, document: Document) -> str | None:
+def _started(job: Job, document: Document) -> str | None:
     """When the job began: told in ms by new versions, else when fio printed, less the time it took."""
-    started_s = _number(job.entries[0].get("job_start")) / 1000
-    printed = _clock_s(document)
-    begun = started_s or (printed - _number(job.entries[0].get("elapsed")) if printed else 0.0)
+    started_s = number_or_0(job.entries[0].get("job_start")) / 1000
+    printed = printed_s(document)
+    begun = started_s or (printed - number_or_0(job.entries[0].get("elapsed")) if printed else 0.0)
     if not 0 < begun < _EPOCH_S:
         return None
     return utc_text(begun)

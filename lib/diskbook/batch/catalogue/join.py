@@ -1,0 +1,47 @@
+"""A run joins the catalogue by files of its own, so that ten thousand others make it take no longer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from diskbook.batch.catalogue import entry as entries, parts, place
+from diskbook.facts.errors import DiskbookError
+from diskbook.results import run as runs
+from diskbook.results.run import Run
+
+
+def join(run: Run) -> Path:
+    """Write what a run measured into the catalogue of the folder it is in, in place of its earlier entry.
+
+    Returns
+    -------
+    Path
+        The catalogue's folder.
+
+    Raises
+    ------
+    DiskbookError
+        When something of the run is damaged, it is being written to, or the catalogue cannot be written.
+    """
+    folder = place.folder_of(run.folder.parent)
+    entry = entries.read(run)
+    with parts.writing(folder):
+        folder.mkdir(exist_ok=True)
+        parts.write_own(folder, entry)
+    return folder
+
+
+def join_finished(run: Run) -> str:
+    """Let a run join that was just analysed; say in a sentence why it did not, "" where it did.
+
+    A folder that is not this user's folder of runs gets no catalogue by it; one that it has is kept current.
+    """
+    runs_folder = run.folder.parent
+    is_ours = runs_folder.resolve() == runs.runs_root().resolve()
+    if not is_ours and not place.folder_of(runs_folder).is_dir():
+        return ""
+    try:
+        join(run)
+    except DiskbookError as error:
+        return f"{error} (all else of the run is done)"
+    return ""

@@ -1,0 +1,179 @@
+"""Runs that are in a store: pushed there, brought from there, and worked on while they are kept there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from diskbook.batch.catalogue import join as own_catalogue, stored as catalogue
+from diskbook.batch.stores import address as addresses, contents, fetch as fetching, lease, push as pushing
+from diskbook.batch.stores.address import Address
+from diskbook.batch.stores.keep import Prepare, keeping
+from diskbook.batch.stores.objects import open_objects
+from diskbook.batch.stores.push import Pushed
+from diskbook.batch.stores.record import State
+from diskbook.facts.errors import DiskbookError, Stopped
+from diskbook.measure.runs import unmade
+from diskbook.results import run as runs, session
+from diskbook.results.run import Run
+
+
+def push(name: str, store: str) -> Pushed:
+    """Copy a run of this machine into a store; one that is unfinished can be gone on with there, not read.
+
+    Raises
+    ------
+    UsageError
+        When there is no such run, or the store is no address.
+    DiskbookError
+        When it is being worked on here or there, or the store fails.
+    """
+    place, run = addresses.parse(store), runs.open_run(name)
+    with session.session(run):
+        pushed = pushing.push(run.folder, place, run.done("benchmark"))
+        _join(place, run)
+    return pushed
+
+
+def _join(store: Address, run: Run) -> None:
+    """Let a run that is whole in a store join its catalogue, if that can be."""
+    if why := catalogue.join(store, run):
+        print(f"diskbook: {why}", file=sys.stderr)
+
+
+def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tuple[Run, bool]:
+    """Bring a run from a store among the runs of this machine, or one that is here up to date.
+
+    Returns
+    -------
+    tuple
+        The run, and whether anything was fetched.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        When there is no such run, it is not whole, or the run of that name here is another.
+    """
+    place = addresses.run(text)
+    folder = (target or runs.runs_root()) / place.name
+    changed = fetching.fetch(place, folder, unfinished, runs.check_fetched)
+    if changed:
+        Run(folder).note_fetched()
+    if changed and (why := own_catalogue.join_finished(Run(folder.absolute()))):
+        print(f"diskbook: {why}", file=sys.stderr)
+    return runs.open_run(folder.absolute()), changed
+
+
+def place_of(run: Run, store: str) -> Address:
+    """Address of a run in a store."""
+    return addresses.parse(store) / run.name
+
+
+@contextlib.contextmanager
+def kept(
+    run: Run,
+    place: Address | None,
+    lease_s: float = lease.LEASE_S,
+    prepare: Prepare = lambda state: None,
+) -> Iterator[None]:
+    """Keep a run in a store for the length of a with block, if in any; it ends when another takes it over.
+
+    A run that is refused before it made anything leaves nothing there.
+
+    Parameters
+    ----------
+    run, place
+        The run, and its address.
+    lease_s
+        For how long it is taken for owned without a sign of life.
+    prepare
+        Makes its folder as soon as it is owned, or brings it up to date (`keeping`).
+
+    Raises
+    ------
+    HeldError
+        When another works on it.
+    DiskbookError
+        When another has taken it over, or it cannot be stored.
+    """
+    if place is None:
+        prepare(State())
+        yield
+        return
+
+    def is_void(error: BaseException) -> bool:
+        return unmade.is_void(run, error)
+
+    def lost(error: DiskbookError) -> None:
+        print(f"diskbook: {error}; stopping", flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    owned = keeping(run.folder, place, lost, lambda: run.done("benchmark"), lease_s, prepare, is_void)
+    with _gone_on_there(run, place), owned, session.held(run):
+        yield
+    _join(place.parent, run)
+
+
+@contextlib.contextmanager
+def _gone_on_there(run: Run, place: Address) -> Iterator[None]:
+    """Have what ends a run say that it goes on by its address: here alone it would be two runs."""
+
+    def with_address(text: str) -> str:
+        return text.replace(f"--resume {run.name}'", f"--resume {place}'")
+
+    try:
+        yield
+    except Stopped as stop:
+        stop.hint = with_address(stop.hint)
+        raise
+    except DiskbookError as error:
+        error.args = (with_address(str(error)),)
+        raise
+
+
+def working_copy(name: str) -> tuple[Run, Address]:
+    """Bring the run at an address among the runs of this machine, as far as it has come, to go on with it.
+
+    Returns
+    -------
+    tuple
+        The run, and its address.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        As `fetch`.
+    """
+    return fetch(name, unfinished=True)[0], addresses.run(name)
+
+
+def bring(place: Address, folder: Path) -> State:
+    """Bring a run's folder as far as the run has come in its store.
+
+    What is here stays where it is as far, or further. It goes where the run went on without it: it belongs to
+    one who was replaced while no store could be reached. Only for folders that are kept for a store.
+
+    Returns
+    -------
+    State
+        What is stored.
+    """
+    objects = open_objects(place)
+    state = lease.read(objects).state
+    if not state.ledger_size():
+        return state
+    # By the ledger: whoever takes a run over adds to it first.
+    if folder.exists() and contents.ledger_of(folder).startswith(pushing.ledger_of(state, objects)):
+        return state
+    try:
+        fetching.fetch(place, folder, True, runs.check_fetched)
+    except fetching.AnotherRunError:
+        shutil.rmtree(folder)
+        fetching.fetch(place, folder, True, runs.check_fetched)
+    Run(folder).note_fetched()
+    return state

@@ -1,0 +1,1 @@
+"""Runs in object storage and shared folders: `push`, `fetch`, `verify`, and `--store`."""

@@ -1,0 +1,86 @@
+"""Tells by a file's content, never by its name, which tool wrote it, and calls that format's parser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from diskbook.importing import perfkit
+from diskbook.importing.diskspd import text as diskspd_text
+from diskbook.importing.fio import json_files, log_histogram, normal, terse
+from diskbook.tools import decode
+from diskbook.tools.diskspd import xml as diskspd_xml
+from diskbook.tools.record import Parsed, UnusableError
+from diskbook.tools.vmfleet import archive, table as vmfleet_table
+
+_FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...] = (
+    (lambda text: "<Results" in text, diskspd_xml.parse),
+    (lambda text: '"fio version"' in text, json_files.parse),
+    (perfkit.is_samples, perfkit.parse),
+    (vmfleet_table.is_table, vmfleet_table.parse),
+    (normal.is_normal, normal.parse),
+    (terse.is_terse, terse.parse),
+    (diskspd_text.is_text, diskspd_text.parse),
+)
+"""How each format is told, and read; the first that fits."""
+_LOG_LINE = re.compile(rb"\s*\d{1,18}, ?\d{1,18}, ?[0-3], ?\d{1,18}")
+_MAGIC = {
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"\x1f\x8b": "a gzip file: unpack it first",
+    b"\x89PNG": "a picture",
+    b"PDH\x00": "Windows performance counters, which are not read",
+    b"%PDF": "a PDF",
+}
+
+
+def is_log(head: bytes) -> bool:
+    """Whether a file that begins like this is a log of fio (latency, IOPS, bandwidth, histogram)."""
+    return _LOG_LINE.match(head) is not None or log_histogram.is_histogram(head)
+
+
+def parse(content: bytes, source: str) -> Parsed:
+    """Read a result file of any tool and format, other than a log.
+
+    Parameters
+    ----------
+    content
+        The whole file.
+    source
+        Its name, for messages.
+
+    Raises
+    ------
+    UnusableError
+        When the format is not known, or nothing in the file can be used: one sentence.
+    """
+    if not content.strip(b"\x00 \t\r\n"):
+        raise UnusableError(source, "the file is empty")
+    if content.startswith(archive.MAGIC) and archive.is_fleet(content):
+        return archive.parse(content, source)
+    for magic, what in _MAGIC.items():
+        if content.startswith(magic):
+            raise UnusableError(source, f"this is {what}")
+    text, flags = decode.text_of(content)
+    parsed = _parse_text(text, source)
+    return Parsed(parsed.tool, parsed.version, parsed.format, parsed.measurements, (*flags, *parsed.flags))
+
+
+def _parse_text(text: str, source: str) -> Parsed:
+    for is_of, parse_as in _FORMATS:
+        if is_of(text):
+            return parse_as(text, source)
+    raise UnusableError(source, _unknown(text))
+
+
+def _unknown(text: str) -> str:
+    head = text.lstrip()[:200]
+    if head.startswith("<"):
+        return "this is XML, but no result of DiskSpd"
+    if head.startswith(("{", "[")):
+        return "this is JSON, but neither of fio nor samples of PerfKitBenchmarker"
+    return "no format that is known here"
+
+
+def is_histogram_log(head: bytes) -> bool:
+    """Whether a log that begins like this holds histograms."""
+    return log_histogram.is_histogram(head)

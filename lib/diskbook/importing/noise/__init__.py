@@ -1,0 +1,1 @@
+"""Public measurements of Azure's noise, `diskbook import --dataset`: read, recomputed, shown."""

@@ -1,0 +1,167 @@
+"""Reading the trials of an imported run back from its raw files: any tool and format, with their logs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from diskbook.facts import unpack
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.units import MIB
+from diskbook.importing import formats
+from diskbook.importing.fio import logs_of_a_job as job_logs
+from diskbook.importing.fio.logs_of_a_job import LogFile
+from diskbook.results.raw import path_of, read_bytes
+from diskbook.tools import registry
+from diskbook.tools.fio import latency as fio_latency
+from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
+from diskbook.tools.vmfleet import fleet
+
+_CHUNK = MIB
+
+
+def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
+    """Read a trial of an imported run.
+
+    Parameters
+    ----------
+    folder
+        The run folder.
+    event
+        Its line of the ledger: `imported` says which part of which file it is, and which logs go with it.
+
+    Raises
+    ------
+    DiskbookError
+        When a raw file is missing, was changed, or does not say any more what it said when it was imported.
+    """
+    settings_kept, files = event["imported"], event["files"]
+    if "machines" in settings_kept:
+        return _fleet(folder, event)
+    logs = {
+        kind: [_log_file(folder, files[key]) for key in keys]
+        for kind, keys in settings_kept.get("logs", {}).items()
+    }
+    settings = {
+        "old": settings_kept["old"],
+        "interval_s": settings_kept["interval_s"],
+        "block_size": settings_kept["block_size"],
+    }
+    job_log = job_logs.read(logs, **settings) if logs else None
+    if settings_kept["part"] is None:
+        assert job_log is not None
+        measurement, version = job_logs.standalone(job_log, event["trial"], 1), None
+    else:
+        result = files[registry.IMPORTED]
+        parsed = _parsed(folder, result["path"], result["sha256"], _stamp(folder, result))
+        if settings_kept["part"] >= len(parsed.measurements):
+            raise DiskbookError(
+                f"{folder / result['path']}: this version reads fewer measurements from it than were "
+                "imported; import it again"
+            )
+        measurement, version = parsed.measurements[settings_kept["part"]], parsed.version
+    return replace(with_logs(measurement, job_log), version=settings_kept.get("version", version))
+
+
+def _fleet(folder: Path, event: Mapping[str, Any]) -> Measurement:
+    """Join the results of a fleet's machines again."""
+    entries = {vm: event["files"][key] for vm, key in event["imported"]["machines"].items()}
+    results = {
+        vm: _parsed(folder, entry["path"], entry["sha256"], _stamp(folder, entry))
+        for vm, entry in entries.items()
+    }
+    try:
+        machines = [fleet.machine(vm, parsed, entries[vm]["path"]) for vm, parsed in results.items()]
+        return replace(fleet.join(machines, event["trial"]), version=machines[0].version)
+    except UnusableError as error:
+        raise DiskbookError(f"{folder.name}: {error}; import it again") from None
+
+
+def with_logs(measurement: Measurement, job_log: job_logs.JobLogs | None) -> Measurement:
+    """Add what logs say to what the result says: series, and histograms where it has none."""
+    if job_log is None:
+        return measurement
+    directions = {
+        name: _with_bins(part, job_log.directions.get(name)) for name, part in measurement.directions.items()
+    }
+    series = {name: of_direction for name, of_direction in job_log.series.items() if name in directions}
+    return replace(
+        measurement,
+        directions=directions,
+        series=series or measurement.series,
+        flags=_still_true(measurement, directions, job_log),
+    )
+
+
+def _still_true(
+    measurement: Measurement, directions: Mapping[str, Direction], job_log: job_logs.JobLogs
+) -> tuple[str, ...]:
+    """Flags of a result without those of percentiles that a log has mended; then its own."""
+    mended = all(
+        part.bins and not measurement.directions[name].bins
+        for name, part in directions.items()
+        if name != "sync"
+    )
+    gone = {fio_latency.NOT_JOINED} if mended else set()
+    # A histogram log is of the completion latency; one of every I/O may be of the total.
+    if mended and not any("completion" in flag for flag in job_log.flags):
+        gone.add(fio_latency.COMPLETION)
+    kept = [flag for flag in measurement.flags if flag not in gone]
+    return tuple(dict.fromkeys([*kept, *job_log.flags]))
+
+
+def _with_bins(part: Direction, logged: Direction | None) -> Direction:
+    if logged is None or part.bins or not logged.bins:
+        return part
+    return replace(
+        part,
+        bins=logged.bins,
+        lat_p50_ms=logged.lat_p50_ms,
+        lat_p99_ms=logged.lat_p99_ms,
+        lat_p999_ms=logged.lat_p999_ms,
+    )
+
+
+def _stamp(folder: Path, entry: Mapping[str, str]) -> int:
+    """When the raw file was last changed: a file that was, is read and checked again."""
+    try:
+        return path_of(folder, entry).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=16)
+def _parsed(folder: Path, path: str, sha256: str, _changed_ns: int) -> Parsed:
+    """Read a raw file once for all its parts."""
+    try:
+        return formats.parse(read_bytes(folder, {"path": path, "sha256": sha256}), path)
+    except UnusableError as error:
+        raise DiskbookError(f"{folder.name}: {error}; import it again") from None
+
+
+def _log_file(folder: Path, entry: Mapping[str, str]) -> LogFile:
+    """A raw log, which may be large: checked against its hash, never held as a whole."""
+    path = path_of(folder, entry)
+    _check(path, entry["sha256"])
+    return LogFile(entry["path"], lambda: unpack.opened(path))
+
+
+def _check(path: Path, sha256: str) -> None:
+    digest = hashlib.sha256()
+    try:
+        with unpack.opened(path) as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except FileNotFoundError:
+        raise DiskbookError(f"{path} is missing; restore the raw results of this run") from None
+    except (OSError, unpack.BrokenError) as error:
+        why = getattr(error, "why", error)
+        raise DiskbookError(f"{path} cannot be unpacked ({why}); restore the raw results") from None
+    if digest.hexdigest() != sha256:
+        raise DiskbookError(
+            f"{path} was changed after it was imported: its hash differs from the ledger's; restore it"
+        )

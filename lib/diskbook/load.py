@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from diskbook.clusters.design import loss_rules
 from diskbook.design import (
     azure_rules,
     company_rules,
@@ -16,7 +17,6 @@ from diskbook.design import (
     failover_rules,
     leave_out,
     load_curves,
-    loss_rules,
     network_rules,
     probes,
     sweeps,

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from diskbook.cloud.azure import keys
+from diskbook.clusters.powershell import steps
+from diskbook.clusters.powershell.steps import StepFailed
 from diskbook.design.model import Workload
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import disks as machine_disks, disks_windows, powershell, windows_setup
-from diskbook.hosts.cluster import steps
-from diskbook.hosts.cluster.steps import StepFailed
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.powershell import SCRIPTS, script

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from diskbook import load
-from diskbook.cloud.azure import witness
+from diskbook.clusters.measure import witness
+from diskbook.clusters.powershell import steps
+from diskbook.clusters.vmfleet import names
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.facts.units import GIB
 from diskbook.hosts import disks as machine_disks
-from diskbook.hosts.cluster import steps
 from diskbook.hosts.device import Device, Facts
 from diskbook.hosts.ssh import Host
 from diskbook.hosts.ssh_windows import WindowsConnection
 from diskbook.measure.bench.rig import Rig
 from diskbook.results.run import Run
-from diskbook.tools.vmfleet import names
 from support import SCENARIOS, fleets
 from support.manifests import MINIMAL
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from diskbook.clusters.vmfleet import table as vmfleet_table
 from diskbook.tools import formats, perfkit
 from diskbook.tools.fio import json_output
 from diskbook.tools.record import UnusableError
-from diskbook.tools.vmfleet import table as vmfleet_table
 from support import SAMPLES
 
 

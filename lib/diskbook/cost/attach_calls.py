@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from diskbook.clusters.design import loss_rules
 from diskbook.cost import durations
-from diskbook.design import loss_rules
 from diskbook.design.model import Scenario
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from diskbook.design import attachments, early, fleets, layout, loss_rules, schedule
+from diskbook.clusters.design import fleets, loss_rules
+from diskbook.clusters.stats import volume_bound, volume_setups
+from diskbook.design import attachments, early, layout, schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
 from diskbook.facts import catalog, disk_options
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.units import MB, MIB
-from diskbook.stats import volume_bound, volume_setups
 from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
 
 DRILL_S = 120.0  # roughly: a machine off and on, a disk moved

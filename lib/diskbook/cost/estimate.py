@@ -11,12 +11,14 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from diskbook.clusters.design import volume_rules
+from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.cost import durations
-from diskbook.design import schedule, volume_rules
+from diskbook.design import schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
 from diskbook.facts import catalog, disk_options
 from diskbook.facts.prices import HOURS_A_MONTH, Meter, Price, PriceList
-from diskbook.stats import expected, volume_bound, volume_setups
+from diskbook.stats import expected
 
 MARGIN = 1.5
 """What a limit is held against: the expected cost times this.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from diskbook.cloud.azure import policy
 from diskbook.cloud.azure.polling import poll_interval_s
+from diskbook.clusters.design import volume_rules
 from diskbook.cost import attach_calls, durations
-from diskbook.design import volume_rules
 from diskbook.design.model import Scenario
 from diskbook.facts.delays import DELAYS_S
 

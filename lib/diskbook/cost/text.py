@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from diskbook.cloud.azure.offers import Quota
+from diskbook.clusters.design import volume_rules
+from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.cost.durations import overwrite_s, settling_s
 from diskbook.cost.estimate import MARGIN, Estimate, Line, of_disks
-from diskbook.design import network_rules, schedule, volume_rules, volume_words
+from diskbook.design import network_rules, schedule, volume_words
 from diskbook.design.model import Arm, Disk, Machine, Network, Scenario
 from diskbook.facts import catalog, disk_options
 from diskbook.facts.catalog import DiskLimits
 from diskbook.facts.disk_options import OPTIONS
 from diskbook.facts.units import MB, duration
-from diskbook.stats import expected, volume_bound, volume_setups
+from diskbook.stats import expected
 
 WIDTH = 38
 """Columns of what is paid for: with the numbers after it a row has 80."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 
-from diskbook.design import ephemeral_rules, fleets, layout, size_rules, volume_rules
+from diskbook.clusters.design import fleets, volume_rules
+from diskbook.design import ephemeral_rules, layout, size_rules
 from diskbook.design.layout import MARK_ROOM
 from diskbook.design.model import Arm, Disk, Scenario, Workload
 from diskbook.facts import catalog, disk_options

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from diskbook.design import volume_rules
+from diskbook.clusters.design import volume_rules
 from diskbook.design.model import Scenario
 from diskbook.design.network_rules import is_azure_name
 from diskbook.facts.visible import is_visible

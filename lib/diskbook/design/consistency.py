@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from diskbook.design import fleet_rules, loss_rules, state_rules, volume_references
+from diskbook.clusters.design import fleet_rules, loss_rules, volume_references
+from diskbook.design import state_rules
 from diskbook.design.model import Comparison, Scenario
 from diskbook.design.references import refer
 

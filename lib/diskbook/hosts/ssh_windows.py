@@ -9,9 +9,9 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from diskbook.clusters.powershell import steps
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import jobs
-from diskbook.hosts.cluster import steps
 from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.powershell import data_disks, script
 from diskbook.hosts.ssh import Connection, Host, OnUnreachable, Output

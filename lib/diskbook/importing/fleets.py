@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from diskbook.clusters.vmfleet import fleet, names
 from diskbook.importing.files import Source
 from diskbook.tools.record import Measurement, Parsed, UnusableError
-from diskbook.tools.vmfleet import fleet, names
 
 XML = "DiskSpd XML"
 _ALONE = 2

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import PureWindowsPath
 
+from diskbook.clusters.vmfleet import names as vmfleet_names
 from diskbook.importing.files import Source
 from diskbook.importing.layout import middles
 from diskbook.tools.record import Measurement
-from diskbook.tools.vmfleet import names as vmfleet_names
 
 _LONGEST = 40
 WAYS = ("auto", "folder", "file", "target")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from diskbook.clusters import vmfleet
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import NS_PER_US, utc_text
 from diskbook.facts.visible import visible
@@ -13,7 +14,7 @@ from diskbook.importing import files as import_files, fleets, loads
 from diskbook.importing.files import Sorted, Source
 from diskbook.importing.layout import Meaning
 from diskbook.results.raw_imported import with_logs
-from diskbook.tools import fio, registry, vmfleet
+from diskbook.tools import fio, registry
 from diskbook.tools.fio import log_unit, logs_of_a_job as job_logs
 from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Measurement, UnusableError

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from diskbook.clusters.vmfleet import fleet
 from diskbook.facts import unpack
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MIB
@@ -17,7 +18,6 @@ from diskbook.tools import formats, registry
 from diskbook.tools.fio import latency as fio_latency, logs_of_a_job as job_logs
 from diskbook.tools.fio.logs_of_a_job import LogFile
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
-from diskbook.tools.vmfleet import fleet
 
 _CHUNK = MIB
 

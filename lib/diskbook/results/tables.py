@@ -18,7 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from diskbook.design import counters, rate_windows, schedule, schema
+from diskbook.clusters.design import counters
+from diskbook.clusters.stats import volume_setups, wire
+from diskbook.design import rate_windows, schedule, schema
 from diskbook.design.model import Scenario, Workload
 from diskbook.design.schema import validate
 from diskbook.design.totals import trial_totals
@@ -30,7 +32,7 @@ from diskbook.facts.units import MB
 from diskbook.results import attached, raw, raw_imported
 from diskbook.results.guests import Guests
 from diskbook.results.run import Run
-from diskbook.stats import credit, platform as platform_metrics, volume_setups, wire
+from diskbook.stats import credit, platform as platform_metrics
 from diskbook.tools import registry
 from diskbook.tools.record import Direction, Measurement, Series
 

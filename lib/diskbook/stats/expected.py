@@ -11,12 +11,12 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.design import caps, probes, schedule
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.schedule import Block
 from diskbook.facts import catalog
 from diskbook.facts.units import MB
-from diskbook.stats import volume_bound, volume_setups
 from diskbook.stats.limits import LIMITS, ON_LIMIT, Limit
 
 LEAST_MS = 1.0

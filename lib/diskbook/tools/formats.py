@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from diskbook.clusters.vmfleet import archive, table as vmfleet_table
 from diskbook.tools import decode, perfkit
 from diskbook.tools.diskspd import text as diskspd_text, xml as diskspd_xml
 from diskbook.tools.fio import json_output, log_histogram, normal, terse
 from diskbook.tools.record import Parsed, UnusableError
-from diskbook.tools.vmfleet import archive, table as vmfleet_table
 
 _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...] = (
     (lambda text: "<Results" in text, diskspd_xml.parse),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from diskbook.clusters import vmfleet
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.design.diskspd_line.workload import check_runnable
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
-from diskbook.tools import diskspd, fio, vmfleet
+from diskbook.tools import diskspd, fio
 from diskbook.tools.protocol import Tool
 
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (fio.TOOL, diskspd.TOOL, vmfleet.TOOL)}

@@ -14,7 +14,8 @@ from typing import Any
 from azure.core.rest import HttpRequest
 
 from diskbook.cloud.azure.clients import Clients
-from diskbook.design import network_rules, volume_rules
+from diskbook.clusters.design import volume_rules
+from diskbook.design import network_rules
 from diskbook.design.model import Scenario
 
 Verbs = Mapping[str, tuple[str, ...]]

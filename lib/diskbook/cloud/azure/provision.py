@@ -16,7 +16,7 @@ from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.create import SSH_PORT_TAG, Maker, Place
 from diskbook.cloud.azure.graph import Step
 from diskbook.cloud.azure.operation import azure_message, operation
-from diskbook.design import volume_rules
+from diskbook.clusters.design import volume_rules
 from diskbook.design.model import Disk, Machine, Scenario
 from diskbook.facts.rules import ULTRA
 from diskbook.results.run import Run

@@ -12,10 +12,11 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError
 
-from diskbook.cloud.azure import expiry, inventory, ownership, witness
+from diskbook.cloud.azure import expiry, inventory, ownership
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import azure_message, operation
-from diskbook.design import volume_rules
+from diskbook.clusters.design import volume_rules
+from diskbook.clusters.measure import witness
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
 

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from diskbook.clusters.measure import volumes
 from diskbook.design import layout
 from diskbook.design.model import Arm, Workload
 from diskbook.design.schedule import PlannedTrial
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB
 from diskbook.hosts.device import Device
-from diskbook.measure.bench import volumes
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.bench.tool_jobs import START_S, read, run_with_retry
 from diskbook.tools import fio, registry

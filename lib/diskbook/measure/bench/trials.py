@@ -11,22 +11,15 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from diskbook.design import attachments, counters, schedule
+from diskbook.clusters.design import counters
+from diskbook.clusters.measure import fleets, node_counters, volumes
+from diskbook.clusters.powershell.steps import StepFailed
+from diskbook.design import attachments, schedule
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts.cluster.steps import StepFailed
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost
-from diskbook.measure.bench import (
-    attachment,
-    fleets,
-    guest,
-    node_counters,
-    orphans,
-    precondition,
-    spacing,
-    volumes,
-)
+from diskbook.measure.bench import attachment, guest, orphans, precondition, spacing
 from diskbook.measure.bench.precondition import NoRoomError, prefill
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.bench.tool_jobs import START_S, read, run_job, run_with_retry

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from diskbook.clusters.design import loss_rules
 from diskbook.cost import attach_calls, durations
 from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
-from diskbook.design import attachments, loss_rules, schedule, volume_words
+from diskbook.design import attachments, schedule, volume_words
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.vocabulary import Provenance, Scope
 from diskbook.facts import compute_buckets, disk_options, noise

@@ -10,7 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from diskbook.design.survival import WORDS
+from diskbook.clusters.design.survival import WORDS
 from diskbook.facts.units import MIB
 
 _OF_TRIALS = ("idle", "place", "fail", "restore", "verify")

@@ -29,13 +29,14 @@ from diskbook.cloud.azure import (
 )
 from diskbook.cloud.azure.attach import group_and_name
 from diskbook.cloud.azure.clients import Clients
+from diskbook.clusters.measure import losses, volumes
 from diskbook.cost import budget
 from diskbook.design import schedule
 from diskbook.design.model import Scenario
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.hosts import stage as own_hosts
-from diskbook.measure.bench import checks, failover, losses, volumes
+from diskbook.measure.bench import checks, failover
 from diskbook.measure.bench.own_rig import OwnRig
 from diskbook.measure.bench.trials import Rig, measure
 from diskbook.measure.runs import debug

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from diskbook.clusters.analysis import s2d_azure
+from diskbook.clusters.analysis.nested import arms as nested_arms
 from diskbook.design.model import Scenario
-from diskbook.report.analysis import disk_options, s2d_azure
-from diskbook.report.analysis.nested import arms as nested_arms
+from diskbook.report.analysis import disk_options
 
 Look = Callable[[Scenario], bool]
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.clusters.analysis import claims_nested, claims_s2d
 from diskbook.facts import paths, quantities
 from diskbook.facts.errors import DiskbookError
-from diskbook.report.analysis.published import claims_nested, claims_s2d, setups, support
+from diskbook.report.analysis.published import setups, support
 from diskbook.report.analysis.published.verdict import ClaimVerdict, Finding, Judge, of_drive, one_figure
 
 __all__ = ["JUDGES", "ClaimVerdict", "judge", "read"]

@@ -1,0 +1,14 @@
+"""What the core asks of its neighbours: the one table of modules that it imports by name, when it asks.
+
+The core never imports a neighbour. It asks `clusters` only where a scenario has volumes, clusters or fleets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ANALYSES: Mapping[str, str] = {
+    "nested_resiliency": "diskbook.clusters.analysis.nested_resiliency",
+    "s2d_azure": "diskbook.clusters.analysis.s2d_azure",
+}
+"""Analyses of scenarios by the names of their modules; others are in `report.analysis`."""

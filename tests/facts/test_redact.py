@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud.azure import keys, requests
+from diskbook.cloud.azure import keys, requests, witness
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 from diskbook.cloud.azure.create import Maker, Place
-from diskbook.clusters.measure import witness
 from diskbook.clusters.powershell import steps as cluster_steps
 from diskbook.design.model import Machine
 from diskbook.facts import redact

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from diskbook import load
-from diskbook.clusters.measure import witness
+from diskbook.cloud.azure import witness
 from diskbook.clusters.powershell import steps
 from diskbook.clusters.vmfleet import names
 from diskbook.design.diskspd_line.arguments import parse

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from diskbook.cloud import connect, emulator as own_emulator
-from diskbook.clusters.measure import cluster_account, witness
+from diskbook.cloud.azure import witness
+from diskbook.clusters.measure import cluster_account
 from diskbook.clusters.powershell.steps import StepFailed
 from diskbook.measure.runs import stages
 from diskbook.results import tables

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from diskbook.clusters.design import volume_rules
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.cost import durations
 from diskbook.design import schedule
@@ -220,7 +219,7 @@ def _disks(scenario: Scenario) -> Iterator[Item]:
 
 def _witnesses(scenario: Scenario) -> Iterator[Item]:
     """Storage account of cloud witnesses. The least that is billed of one is not known: a GB is taken."""
-    redundancy = volume_rules.witness_redundancy(scenario)
+    redundancy = scenario.witness_redundancy
     if redundancy is not None:
         yield Item("storage account of a witness", Meter("witness", f"Hot {redundancy}"), 1, "hour")
 

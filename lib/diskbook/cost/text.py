@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from diskbook.cloud.azure.offers import Quota
-from diskbook.clusters.design import volume_rules
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.cost.durations import overwrite_s, settling_s
 from diskbook.cost.estimate import MARGIN, Estimate, Line, of_disks
@@ -104,7 +103,7 @@ def _network(network: Network) -> list[str]:
 
 def _clusters(scenario: Scenario) -> list[str]:
     """Clusters with their witnesses; of a cloud witness the storage account is created as well."""
-    redundancy = volume_rules.witness_redundancy(scenario)
+    redundancy = scenario.witness_redundancy
     return [
         f"  cluster: {item.name} of {', '.join(item.nodes)}"
         + (f"; its witness is a storage account (StorageV2, {redundancy})" if item.witness == "cloud" else "")

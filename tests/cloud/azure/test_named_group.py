@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud.azure import named_group
+from diskbook.cloud.azure import named_group, witness
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.connect import emulator_clients
-from diskbook.clusters.measure import witness
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import stages, sweep as sweep_runs
 from diskbook.results import session

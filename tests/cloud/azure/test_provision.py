@@ -14,11 +14,10 @@ import pytest
 from azure.core.rest import HttpRequest
 
 from diskbook import load
-from diskbook.cloud.azure import provision, requests, teardown
+from diskbook.cloud.azure import provision, requests, teardown, witness
 from diskbook.cloud.azure.attach import Attachments
 from diskbook.cloud.azure.keys import run_key
 from diskbook.cloud.connect import clients_of
-from diskbook.clusters.measure import witness
 from diskbook.design.model import Disk
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import Connection, Host

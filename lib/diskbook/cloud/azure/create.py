@@ -6,10 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.cloud.azure import expiry, inspect, keys, limits, private, readback, refusals, requests, windows
+from diskbook.cloud.azure import (
+    expiry,
+    inspect,
+    keys,
+    limits,
+    private,
+    readback,
+    refusals,
+    requests,
+    windows,
+    witness,
+)
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import operation
-from diskbook.clusters.measure import witness
 from diskbook.design.model import PUBLIC, Disk, Machine, Network
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import UnreachableError

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.cloud.azure import inventory, removal
+from diskbook.cloud.azure import inventory, removal, witness
 from diskbook.cloud.azure.clients import Clients
-from diskbook.clusters.measure import witness
 from diskbook.facts.errors import DiskbookError
 from diskbook.results import session
 

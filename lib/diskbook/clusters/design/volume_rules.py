@@ -53,17 +53,6 @@ def check(scenario: Scenario) -> Iterator[Violation]:
     yield from _pools_too_small(scenario)
 
 
-def witness_redundancy(scenario: Scenario) -> str | None:
-    """Redundancy of the storage account of all cloud witnesses; None where no cluster has one.
-
-    LRS, and ZRS where nodes of a cluster are in several zones ("Deploy a quorum witness",
-    windowsserverdocs, read 2026-11-22).
-    """
-    clusters = [item for item in scenario.cluster if item.witness == "cloud"]
-    zones = [{scenario.machine_named(name).zone for name in item.nodes} for item in clusters]
-    return ("ZRS" if any(len(each) > 1 for each in zones) else "LRS") if clusters else None
-
-
 def footprint_gib(volume: Volume, nodes: int, disks: int) -> float:
     """Return what all volumes of an entry take of the pool, in GiB.
 

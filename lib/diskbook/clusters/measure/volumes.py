@@ -11,9 +11,9 @@ import re
 from functools import partial
 from typing import Any
 
-from diskbook.cloud.azure import private
+from diskbook.cloud.azure import private, witness
 from diskbook.cloud.azure.clients import Clients
-from diskbook.clusters.measure import cluster_account, node_steps, pools, witness
+from diskbook.clusters.measure import cluster_account, node_steps, pools
 from diskbook.clusters.measure.node_steps import machine_of, name_of
 from diskbook.clusters.measure.pools import Pool
 from diskbook.clusters.powershell import steps

@@ -60,7 +60,7 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
         violations += _in("disk", name, disk_violations(ask, region))
     violations += [*_of_arms(scenario, asks, vms), *_of_pools(scenario, asks, vms)]
     violations += [*_of_checks(scenario, asks, vms), *_of_drills(scenario, asks, vms)]
-    if scenario.has_clusters:
+    if scenario.cluster or scenario.volume:
         violations += neighbours.volume_rules.violations(scenario)
     violations += size_rules.check(scenario)
     return violations + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)

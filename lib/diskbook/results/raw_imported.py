@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from diskbook.clusters.vmfleet import fleet
 from diskbook.facts import unpack
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.facts.units import MIB
 from diskbook.results.raw import path_of, read_bytes
 from diskbook.tools import formats, registry
@@ -73,8 +73,8 @@ def _fleet(folder: Path, event: Mapping[str, Any]) -> Measurement:
         for vm, entry in entries.items()
     }
     try:
-        machines = [fleet.machine(vm, parsed, entries[vm]["path"]) for vm, parsed in results.items()]
-        return replace(fleet.join(machines, event["trial"]), version=machines[0].version)
+        machines = [vmfleet.machine(vm, parsed, entries[vm]["path"]) for vm, parsed in results.items()]
+        return replace(vmfleet.join(machines, event["trial"]), version=machines[0].version)
     except UnusableError as error:
         raise DiskbookError(f"{folder.name}: {error}; import it again") from None
 

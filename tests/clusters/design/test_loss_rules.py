@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from diskbook import load
+from diskbook.clusters import cost
 from diskbook.clusters.design import loss_rules
 from diskbook.cost import durations
 from diskbook.design import leave_out
@@ -96,4 +97,4 @@ def test_losses_of_a_pool_are_one_and_a_preset_may_leave_them_out() -> None:
 
 def test_losses_take_their_time() -> None:
     without = durations.around_s(scenario(loss=[]))
-    assert durations.around_s(scenario()) - without == 2 * durations.LOSS_S  # clusters side by side
+    assert durations.around_s(scenario()) - without == 2 * cost.LOSS_S  # clusters side by side

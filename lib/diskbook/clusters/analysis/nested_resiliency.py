@@ -18,7 +18,9 @@ from diskbook.clusters.analysis.nested import (
     verdicts,
 )
 from diskbook.clusters.figures.ratio_map import Across
+from diskbook.design.model import Scenario
 from diskbook.facts.units import KIB
+from diskbook.report.analysis.needs import Section
 from diskbook.report.analysis.once import once
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.analysis.run import Analysis
@@ -27,6 +29,17 @@ from diskbook.report.show.html import Html, escaped, table
 from diskbook.report.show.tables import capital
 
 ARTICLE = "nested-resiliency"
+
+
+def _has_two_way(scenario: Scenario) -> bool:
+    return any(arms.kind(scenario, arm.name) == arms.BASE for arm in scenario.arm)
+
+
+SECTIONS = (
+    Section("ratios to the two-way mirror", part="arm on a two-way mirror", has_part=_has_two_way),
+    Section("losses and resync", part="[[loss]]", has_part=lambda scenario: bool(scenario.loss)),
+)
+"""What each section of the report rests on."""
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:

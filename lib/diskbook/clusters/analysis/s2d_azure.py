@@ -12,9 +12,11 @@ from diskbook.clusters.analysis import findings
 from diskbook.clusters.analysis.s2d import decision, maps, readers, sweep, wire
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.clusters.stats.volume_bound import Load
+from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Label, Scope
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
+from diskbook.report.analysis.needs import Section
 from diskbook.report.analysis.once import once
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.analysis.run import Analysis
@@ -26,6 +28,19 @@ from diskbook.stats.limits import BY_COLUMN
 
 ARTICLE = "s2d-azure"
 SERVER, MORE_DISKS, CLUSTER, REMOTE = "ss-4", "ss-8", "s2d-3", "s2d-3-remote"
+
+
+def _has_volumes(scenario: Scenario) -> bool:
+    return any(arm.volume for arm in scenario.arm)
+
+
+SECTIONS = (
+    Section("the map of ratios", arms=(CLUSTER, SERVER)),
+    Section("more disks", arms=(MORE_DISKS, SERVER)),
+    Section("the load away from its owner", arms=(REMOTE, CLUSTER)),
+    Section("what volumes may do", part="arm on a volume", has_part=_has_volumes),
+)
+"""What each section of the report rests on."""
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:

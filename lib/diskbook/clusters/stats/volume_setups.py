@@ -16,7 +16,7 @@ from diskbook.clusters.design import fleets
 from diskbook.clusters.stats import volume_bound
 from diskbook.clusters.stats.volume_bound import Rates, Setup, Shape
 from diskbook.design import volume_words
-from diskbook.design.model import Disk, Scenario, Volume
+from diskbook.design.model import Disk, Scenario, Volume, Workload
 from diskbook.facts import catalog, disk_options
 from diskbook.facts.lazily import Lazily
 from diskbook.stats import credit
@@ -66,6 +66,11 @@ def measured(
     setups = _setups(scenario, lambda name: _rates(replicate["machines"][name]["limits"]), disk)
     shares = local_shares or {}
     return {arm: replace(setup, local_share=shares.get(arm)) for arm, setup in setups.items()}
+
+
+def caps_of(setup: Setup, load: Workload) -> dict[str, float]:
+    """Limits of a volume under a load of a scenario (`volume_bound.caps`)."""
+    return volume_bound.caps(setup, volume_bound.Load(load.block_size_bytes, load.write_pct / 100))
 
 
 def members(disk: Disk, machine: str) -> list[str]:

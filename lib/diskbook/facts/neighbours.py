@@ -19,6 +19,8 @@ volume_tables = Lazily("diskbook.clusters.tables")
 """What the tables of a run on volumes have besides."""
 volume_cost = Lazily("diskbook.clusters.cost")
 """What clusters, volumes and losses take and cost."""
+volume_steps: Any = Lazily("diskbook.clusters.measure.steps:STEPS")
+"""Steps around trials on volumes (`measure.bench.steps.Steps`)."""
 vmfleet: Any = Lazily("diskbook.clusters.vmfleet:TOOL")
 """The tool that runs one load on many machines at once (`tools.protocol.Tool`)."""
 vmfleet_results = Lazily("diskbook.clusters.vmfleet.results")

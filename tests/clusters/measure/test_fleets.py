@@ -15,7 +15,7 @@ from diskbook.design import schedule
 from diskbook.facts import unpack
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB, MIB
-from diskbook.measure.bench import trials
+from diskbook.measure.bench import steps, trials
 from diskbook.results import tables
 from support.measuring import events
 from support.scripted_nodes import ScriptedRig, rig
@@ -193,7 +193,7 @@ def test_a_volume_alone_is_prefilled_once_and_has_no_fleet(place: ScriptedRig) -
     assert fleets.device(place, place.scenario.arm_named("owner")).size_bytes == 32 * GIB
     for state in (place.prefilled, place.overwritten):
         state.add(volumes.ledger_place(place, arm.volume)["disk_id"])
-    device = trials._device(place, arm, place.scenario.workload_named("plain"))
+    device = steps.of(place.scenario).device(place, arm, place.scenario.workload_named("plain"))
     assert device.target == "S:\\diskbook.dat" and not place.nodes.requests("fleet")
 
 

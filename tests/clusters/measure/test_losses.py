@@ -16,6 +16,7 @@ import pytest
 
 from diskbook import load
 from diskbook.cloud.connect import clients_of
+from diskbook.clusters import tables as cluster_tables
 from diskbook.clusters.measure import loss_record, losses, volumes
 from diskbook.clusters.powershell import steps
 from diskbook.clusters.powershell.steps import StepFailed
@@ -186,7 +187,7 @@ def test_each_loss_is_recorded_for_each_volume_and_not_played_again(scripted: Sc
     assert sorted(asked(scripted)[:2]) == [("detach", ("n1", "p10-n1-1")), ("detach", ("n2", "p10-n2-1"))]
     assert asked(scripted)[4:] == [("crash", "n2"), ("on", "n2")]
     assert {event["resync_bytes"] for event in done} == {None}
-    frame = tables._losses("run", scripted.run.ledger())
+    frame = cluster_tables._losses("run", scripted.run.ledger())
     assert len(frame) == 4 and list(frame.columns) == schema.LOSSES.names
     before = len(scripted.run.ledger())
     losses.play(scripted, None)  # type: ignore[arg-type]
@@ -211,7 +212,7 @@ def test_what_fails_is_recorded_with_its_sentence_and_members_come_back(
     failed = events(scripted.run, "loss", status="failed")
     assert {event["error"] for event in failed} == {"r1-n1: it cannot be done"} and len(failed) == 8
     assert {event["attempt"] for event in failed} == {1, 2}
-    frame = tables._losses("run", scripted.run.ledger())
+    frame = cluster_tables._losses("run", scripted.run.ledger())
     assert len(frame) == 4 and frame["online"].isna().all()
     assert set(frame["blocks_written"]) == {0} and set(frame["error"]) == {"r1-n1: it cannot be done"}
     taken = [what for what, _ in asked(scripted)]

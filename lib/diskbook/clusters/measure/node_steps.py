@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from diskbook.cloud.azure import windows
 from diskbook.clusters.measure import cluster_account
-from diskbook.clusters.powershell import steps
+from diskbook.clusters.powershell import call, steps
 from diskbook.clusters.powershell.steps import Answer, Request, StepFailed
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.redact import HIDDEN, hide
@@ -152,7 +152,7 @@ def _recorded(
     changed: tuple[str, ...] = ()
     error = None
     try:
-        answer = connection.run_step(*outer, limit_s=limit_s)
+        answer = call.run_step(connection, *outer, limit_s=limit_s)
         changed = answer.changed
         return answer
     except DiskbookError as failure:

@@ -21,6 +21,7 @@ from diskbook.design.model import Arm, Cluster, Volume
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB, KIB
 from diskbook.hosts.device import Device
+from diskbook.measure.bench import precondition
 from diskbook.measure.bench.rig import Rig
 
 FILE = "diskbook.dat"
@@ -225,6 +226,14 @@ def check(where: str, request: steps.Volume, state: dict[str, Any]) -> None:
 
 
 # --- while it is measured
+
+
+def prefill(rig: Rig, arm: Arm) -> None:
+    """Make, fill and write over the file on a volume once, as a disk is."""
+    at = ledger_place(rig, arm.volume)
+    if at["disk_id"] not in rig.prefilled:
+        forget(rig, arm.volume)
+    precondition.condition(rig, at["disk_id"], arm.machine, device(rig, arm), at)
 
 
 def device(rig: Rig, arm: Arm) -> Device:

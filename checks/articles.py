@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 from diskbook import load
+from diskbook.clusters.analysis.nested import verdicts
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
-from diskbook.report.analysis.nested import verdicts
 from diskbook.report.analysis.published import claims, figures as published
 from diskbook.report.analysis.published.verdict import ClaimVerdict
 from diskbook.report.analysis.run import Analysis

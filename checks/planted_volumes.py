@@ -23,9 +23,9 @@ from typing import Any
 import pandas as pd
 
 from diskbook.cloud import emulator as own_emulator
+from diskbook.clusters.analysis.s2d import sweep, wire
 from diskbook.measure.runs import stages
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.analysis.s2d import sweep, wire
 
 SCENARIO = Path(__file__).with_name("planted-volumes.toml")
 KNEE, CAP, SHARE, HOST = 0.05, 0.005, 0.03, 0.08

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bounded)
 
+from diskbook.clusters.vmfleet import archive as vmfleet_archive, table as vmfleet_table
 from diskbook.facts import paths
 from diskbook.facts.visible import is_visible
 from diskbook.importing import formats, loads, perfkit
@@ -25,7 +26,6 @@ from diskbook.tools import decode, fio
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.fio import log as fio_log, log_latency
 from diskbook.tools.record import Direction, Measurement, Parsed, Series
-from diskbook.tools.vmfleet import archive as vmfleet_archive, table as vmfleet_table
 
 SAMPLES = paths.ROOT / "tests" / "samples"
 _MOST_SEED_BYTES = 12 * 1024

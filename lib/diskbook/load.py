@@ -16,13 +16,12 @@ from diskbook.design import (
     failover_rules,
     leave_out,
     load_curves,
-    loss_rules,
     network_rules,
     probes,
     sweeps,
 )
 from diskbook.design.model import PRESETS, Scenario
-from diskbook.facts import paths, toml_file
+from diskbook.facts import neighbours, paths, toml_file
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.facts.rules import UNKNOWN_SIZE
 from diskbook.facts.validation import Wording, one_line, sentence
@@ -198,7 +197,7 @@ def _lay_over(raw: dict[str, Any], layers: Mapping[str, Mapping[str, Any]], file
     if "sweep" in raw:
         _make_workloads(raw, file)
     if "loss" in raw:
-        raw["loss"] = loss_rules.rows(raw["loss"])
+        raw["loss"] = neighbours.volume_rules.loss_rows(raw["loss"])
     for where, changes in layers.items():
         _merge(
             raw, {key: table for key, table in changes.items() if key not in ("sweep", "leave_out")}, where

@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from diskbook.hosts.cluster import steps
+from diskbook.clusters.powershell import steps
 from diskbook_emulator import fleet, pool_steps, volume_steps
 from diskbook_emulator.step_call import Call, Json, Killed, StepError, same
 from diskbook_emulator.storage_spaces import Cluster, Node, digest

@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 
+from diskbook.clusters.powershell import steps
+from diskbook.clusters.vmfleet import names
 from diskbook.design.diskspd_line.arguments import Arguments, parse
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts.cluster import steps
 from diskbook.tools.record import UnusableError
-from diskbook.tools.vmfleet import names
 from diskbook_emulator import fleet_archive, fleet_fio, processes, processors, volume_files
 from diskbook_emulator.environment import FOLDER_VARIABLE
 from diskbook_emulator.fleet_fio import Member

@@ -9,10 +9,10 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from diskbook.clusters.vmfleet import names
 from diskbook.design.diskspd_line.arguments import Arguments, with_target
 from diskbook.facts.units import MS_PER_S, NS_PER_MS
 from diskbook.tools.record import Direction, percentile_ns
-from diskbook.tools.vmfleet import names
 from diskbook_emulator import windows_xml
 from diskbook_emulator.fleet_fio import Member, Outcome
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from diskbook.clusters.powershell import steps
 from diskbook.facts.units import GIB
-from diskbook.hosts.cluster import steps
 from diskbook_emulator.exports import OS_LUN
 from diskbook_emulator.step_call import Call, Json, StepError, same
 from diskbook_emulator.storage_spaces import Pool, PoolDisk

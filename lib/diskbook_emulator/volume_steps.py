@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from diskbook.design.volume_rules import COPIES
+from diskbook.clusters.design.volume_rules import COPIES
+from diskbook.clusters.powershell import steps
 from diskbook.facts.units import GIB, KIB
-from diskbook.hosts.cluster import steps
 from diskbook_emulator import step_counters
 from diskbook_emulator.step_call import Call, Json, StepError, same
 from diskbook_emulator.storage_spaces import Pool, VolumeRecord

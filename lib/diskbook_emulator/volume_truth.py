@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from diskbook.clusters.stats import volume_bound
 from diskbook.facts.units import KIB
-from diskbook.stats import volume_bound
 from diskbook_emulator.model import Model
 from diskbook_emulator.records import Book
 from diskbook_emulator.storage_spaces import VolumeRecord, group_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from diskbook.design.volume_rules import COPIES, MOST_COLUMNS_OF_PARITY
+from diskbook.clusters.design.volume_rules import COPIES, MOST_COLUMNS_OF_PARITY
 from diskbook.facts.units import GIB, MIB
 
 SLAB_BYTES = 4 * MIB

@@ -15,7 +15,7 @@ import urllib.request
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from diskbook.hosts.cluster import scripts
+from diskbook.clusters.powershell import scripts
 from diskbook_emulator import windows_verify
 from diskbook_emulator.environment import FOLDER_VARIABLE
 

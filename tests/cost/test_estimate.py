@@ -10,6 +10,7 @@ import pytest
 
 from diskbook import load as scenarios
 from diskbook.cloud.azure.clients import Cloud
+from diskbook.clusters import cost as cluster_cost
 from diskbook.cost import budget, durations, estimate as cost_estimate, retail
 from diskbook.cost.estimate import Estimate, Line
 from diskbook.design.model import Scenario
@@ -323,7 +324,7 @@ def test_a_cluster_takes_time_before_its_trials() -> None:
         pooled().model_copy(update={"volume": (), "cluster": (), "arm": (), "disk": ()})
     )
     filled = 1024**3 / 500e6
-    steps = durations.CLUSTER_S + durations.VOLUME_S
+    steps = cluster_cost.CLUSTER_S + cluster_cost.VOLUME_S
     assert around - alone == pytest.approx(12 * 12 + steps + 2 * filled)
 
 

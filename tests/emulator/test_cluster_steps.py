@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from diskbook.clusters.powershell import steps
 from diskbook.facts.units import GIB
-from diskbook.hosts.cluster import steps
 from diskbook_emulator.cluster_steps import CLOUD_WITNESS
 from diskbook_emulator.step_call import Planted
 from support.spaces import ACCOUNT, PASSWORD, Spaces, machine, spaces, vm_id

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from diskbook.cloud.azure import keys, requests, windows
+from diskbook.clusters.powershell import steps
 from diskbook.design.model import Disk, Machine
 from diskbook.facts.units import GIB, MIB
-from diskbook.hosts.cluster import steps
 from diskbook.hosts.ssh import Host
 from diskbook.hosts.ssh_windows import WindowsConnection
 from diskbook_emulator import lifecycle

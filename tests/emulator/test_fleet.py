@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from diskbook.clusters.powershell import steps
+from diskbook.clusters.powershell.steps import StepFailed
 from diskbook.facts.units import MIB
-from diskbook.hosts.cluster import steps
-from diskbook.hosts.cluster.steps import StepFailed
 from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Measurement
 from diskbook_emulator import processes

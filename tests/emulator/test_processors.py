@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from diskbook.clusters.vmfleet import fleet
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.design.vocabulary import GateStatus
 from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.guests import CellGuest
 from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Measurement
-from diskbook.tools.vmfleet import fleet
 from diskbook_emulator import processors
 from support.fleets import Vm, machine_of, xml_of
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from diskbook.clusters.powershell import steps
 from diskbook.facts import paths
-from diskbook.hosts.cluster import steps
 from diskbook_emulator import volume_files, windows_steps, windows_verify
 from diskbook_emulator.disk import build_plugin
 from diskbook_emulator.environment import FOLDER_VARIABLE

@@ -15,10 +15,10 @@ import pytest
 from diskbook.cloud.azure import keys, requests, witness
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 from diskbook.cloud.azure.create import Maker, Place
+from diskbook.clusters.powershell import steps as cluster_steps
 from diskbook.design.model import Machine
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
-from diskbook.hosts.cluster import steps as cluster_steps
 from diskbook.hosts.ssh import Host
 from diskbook.measure.runs import stages
 from diskbook.results import run as runs

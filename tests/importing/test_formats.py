@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from diskbook.clusters.vmfleet import table as vmfleet_table
 from diskbook.importing import formats, perfkit
 from diskbook.importing.fio import json_files
 from diskbook.tools.record import UnusableError
-from diskbook.tools.vmfleet import table as vmfleet_table
 from support import SAMPLES
 
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from diskbook.clusters import vmfleet
+from diskbook.clusters.vmfleet import archive, fleet as fleet_of_tool, names
 from diskbook.design.diskspd_line.arguments import Arguments, parse, with_target
 from diskbook.facts.units import NS_PER_MS
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
 from diskbook.results.tables import Tables
-from diskbook.tools import vmfleet
 from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Direction, Load, Measurement, Series, percentile_ns
-from diskbook.tools.vmfleet import archive, fleet as fleet_of_tool, names
 from diskbook_emulator import windows_xml
 from support.manifests import MINIMAL
 

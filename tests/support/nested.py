@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.clusters.stats import slowest, volume_setups
+from diskbook.clusters.stats.volume_bound import IOS_A_WRITE
 from diskbook.design import schema
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
-from diskbook.stats import slowest, volume_setups
-from diskbook.stats.volume_bound import IOS_A_WRITE
 from support import s2d
 
 NODES = ("n1", "n2")

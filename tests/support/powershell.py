@@ -16,7 +16,7 @@ from pathlib import Path
 import tree_sitter_powershell
 from tree_sitter import Language, Node, Parser
 
-TABLE = Path(__file__).parents[1] / "hosts" / "cluster" / "cmdlets.csv"
+TABLE = Path(__file__).parents[1] / "clusters" / "powershell" / "cmdlets.csv"
 VALUES = TABLE.with_name("values.csv")
 # about_CommonParameters of Windows PowerShell 5.1.
 COMMON = frozenset(

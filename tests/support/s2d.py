@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.clusters.stats import volume_bound, volume_setups
+from diskbook.clusters.stats.volume_bound import Load, Setup
 from diskbook.design import schema, volume_words
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts import catalog, disk_options
 from diskbook.facts.units import KIB, MB
 from diskbook.results import plan as plans, tables as store_tables
 from diskbook.results.run import Run
-from diskbook.stats import volume_bound, volume_setups
-from diskbook.stats.volume_bound import Load, Setup
 from support.manifests import MINIMAL
 
 NODES = ("n1", "n2", "n3")

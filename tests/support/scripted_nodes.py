@@ -12,16 +12,16 @@ import pytest
 
 from diskbook import load
 from diskbook.cloud.azure import witness
+from diskbook.clusters.powershell import call, steps
+from diskbook.clusters.vmfleet import names
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.facts.units import GIB
 from diskbook.hosts import disks as machine_disks
-from diskbook.hosts.cluster import steps
 from diskbook.hosts.device import Device, Facts
 from diskbook.hosts.ssh import Host
 from diskbook.hosts.ssh_windows import WindowsConnection
 from diskbook.measure.bench.rig import Rig
 from diskbook.results.run import Run
-from diskbook.tools.vmfleet import names
 from support import SCENARIOS, fleets
 from support.manifests import MINIMAL
 
@@ -199,6 +199,7 @@ def rig(
     }
     replicate = {"replicate": 1, "origin": 1, "resource_group": "g", "machines": machines, "disks": disks}
     replicate["witness"] = {"account": "dbk1", "endpoint": "core.windows.net"}
+    monkeypatch.setattr(call, "run_step", Node.run_step)
     monkeypatch.setattr(witness, "key", lambda *_: WITNESS_KEY)
     run = Run(folder)
     run.write_manifest({**MINIMAL, "run": folder.name, "resource_groups": [], "replicates": [replicate]})

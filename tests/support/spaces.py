@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from diskbook.clusters.powershell import steps
 from diskbook.facts import paths
 from diskbook.facts.units import GIB
-from diskbook.hosts.cluster import steps
 from diskbook_emulator.backend import LocalBackend
 from diskbook_emulator.disk import build_plugin
 from diskbook_emulator.model import Model

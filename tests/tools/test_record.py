@@ -59,7 +59,7 @@ def test_the_cause_is_the_sentence_and_the_rest_a_note() -> None:
 def test_no_message_of_several_layers_is_left() -> None:
     """A message that a layer takes from the one below it, and puts behind its own, grows by every layer."""
     folder = Path(record.__file__).parents[2]
-    core = ("tools", "results", "measure/bench", "hosts")
+    core = ("tools", "results", "measure/bench", "hosts", "clusters")
     parts = [*(f"diskbook/{name}" for name in core), "diskbook_emulator"]
     texts = {path: path.read_text("utf-8") for part in parts for path in (folder / part).rglob("*.py")}
     assert [path.name for path, text in texts.items() if re.search(r"says: \{|; here: \{", text)] == []

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from diskbook.cloud import connect, emulator as own_emulator
-from diskbook.cloud.azure import cluster_account, witness
-from diskbook.hosts.cluster.steps import StepFailed
+from diskbook.cloud.azure import witness
+from diskbook.clusters.measure import cluster_account
+from diskbook.clusters.powershell.steps import StepFailed
 from diskbook.measure.runs import stages
 from diskbook.results import tables
 from diskbook.results.run import Run

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from diskbook.cost import durations
-from diskbook.design import loss_rules
 from diskbook.design.model import Scenario
+from diskbook.facts import neighbours
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class AttachCalls:
 def of_replicate(scenario: Scenario) -> AttachCalls:
     """Count the attach and detach calls of one replicate."""
     blocks, drills = durations.moves_by_disk(scenario), durations.moves_of_drills(scenario)
-    taken = [disks for loss in loss_rules.all_taken_away(scenario) for disks in loss.disks.values()]
+    losses = neighbours.volume_rules.all_taken_away(scenario) if scenario.loss else ()
+    taken = [disks for loss in losses for disks in loss.disks.values()]
     detached: Counter[str] = Counter(disk for disks in taken for disk in disks)
     for moves in (blocks, drills):
         detached.update({disk: off for disk, (_, off) in moves.items()})  # type: ignore[arg-type]

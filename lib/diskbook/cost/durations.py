@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from diskbook.design import attachments, early, fleets, layout, loss_rules, schedule
+from diskbook.design import attachments, early, layout, schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
-from diskbook.facts import catalog, disk_options
+from diskbook.facts import catalog, disk_options, neighbours
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.units import MB, MIB
-from diskbook.stats import volume_bound, volume_setups
 from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
 
 DRILL_S = 120.0  # roughly: a machine off and on, a disk moved
-# Roughly, none of it seen: features and a restart, validation, cluster, pool; then each volume, each move.
-CLUSTER_S = 900.0
-VOLUME_S = 60.0
-PLACE_S = 10.0
-LOSS_S = 600.0  # disks or nodes taken away, noticed, brought back and copied back; volumes of a pool together
 OWN_DISK_MB_S = 200.0
 """A guess: how fast a disk of the user's own is filled."""
 
@@ -45,10 +39,8 @@ def around_s(scenario: Scenario) -> float:
     moved = attached * DELAYS_S["disk-attach"] + detached * DELAYS_S["disk-detach"]
     prefill += over + sum(cache_s(scenario, arm, load) for arm, load in scenario.cells)
     drills = len(scenario.drill) * DRILL_S
-    clusters = [cluster for cluster, _, _ in loss_rules.played_together(scenario)]  # side by side
-    drills += max((clusters.count(cluster) for cluster in clusters), default=0) * LOSS_S
     deleted = DELAYS_S["vm-delete"] + DELAYS_S["group-delete"]
-    volumes = _volumes_s(scenario)
+    volumes = neighbours.volume_cost.around_s(scenario) if scenario.volume else 0.0
     moved += settling_s(scenario)
     return made + moved + prefill + volumes + drills + schedule.waiting_s(scenario) + deleted
 
@@ -81,7 +73,7 @@ def cache_s(scenario: Scenario, arm: Arm, load: Workload) -> float:
 
 def _conditioned(scenario: Scenario) -> list[str]:
     """Disks and volumes that are filled once."""
-    sets = fleets.data_sets(scenario)
+    sets = neighbours.volume_rules.data_sets(scenario) if scenario.volume else {}
     return [
         name for name in dict.fromkeys(arm.disk or arm.volume for arm in scenario.arm) if name not in sets
     ]
@@ -91,31 +83,12 @@ def _written(scenario: Scenario, name: str, block_bytes: int) -> float:
     """MB/s at which a disk or a volume is written in blocks of a size: by its limits, without bursts."""
     arm = next(arm for arm in scenario.arm if name in (arm.disk, arm.volume))
     if arm.volume:
-        load = volume_bound.Load(block_bytes, 1.0)
-        return volume_bound.bound(volume_setups.documented(scenario)[arm.name], load).iops * block_bytes / MB
+        return neighbours.volume_cost.written_mb_s(scenario, arm, block_bytes)
     disk = scenario.disk_named(name)
     if disk.sku == OWN_DISK:
         return OWN_DISK_MB_S
     mb_s = _mb_s(scenario, disk)
     return mb_s if disk.ephemeral else min(mb_s, disk_options.limits(disk).iops * block_bytes / MB)
-
-
-def _volumes_s(scenario: Scenario) -> float:
-    """Time to attach the disks of pools one by one, make clusters and volumes, and move these."""
-    if not scenario.volume:
-        return 0.0
-    pooled = sum(machine is not None for _, machine in scenario.made_disks())
-    made = len(scenario.cluster) * CLUSTER_S + sum(item.count for item in scenario.volume) * VOLUME_S
-    setups = volume_setups.documented(scenario)
-    by_volume = {arm.volume: setups[arm.name] for arm in scenario.arm if arm.volume}
-    fill, blocks = volume_bound.Load(MIB, 1.0), max(load.blocks for load in scenario.workload)
-    rates = {name: volume_bound.bound(setup, fill).iops * MIB / MB for name, setup in by_volume.items()}
-    moved = sum(arm.owner is not None for arm in scenario.arm) * blocks
-    sets = fleets.data_sets(scenario)  # written anew before each block
-    filled = 0.0
-    for name, data in sets.items():
-        filled += blocks * scenario.volume_named(name).count * data.size_bytes / MB / rates[name]
-    return pooled * DELAYS_S["disk-attach"] + made + filled + 2 * moved * PLACE_S
 
 
 def moves(scenario: Scenario) -> tuple[float, float]:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from diskbook.cost import durations
-from diskbook.design import schedule, volume_rules
+from diskbook.design import schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
-from diskbook.facts import catalog, disk_options
+from diskbook.facts import catalog, disk_options, neighbours
 from diskbook.facts.prices import HOURS_A_MONTH, Meter, Price, PriceList
-from diskbook.stats import expected, volume_bound, volume_setups
+from diskbook.stats import expected
 
 MARGIN = 1.5
 """What a limit is held against: the expected cost times this.
@@ -218,7 +218,7 @@ def _disks(scenario: Scenario) -> Iterator[Item]:
 
 def _witnesses(scenario: Scenario) -> Iterator[Item]:
     """Storage account of cloud witnesses. The least that is billed of one is not known: a GB is taken."""
-    redundancy = volume_rules.witness_redundancy(scenario)
+    redundancy = scenario.witness_redundancy
     if redundancy is not None:
         yield Item("storage account of a witness", Meter("witness", f"Hot {redundancy}"), 1, "hour")
 
@@ -269,7 +269,7 @@ def _use(scenario: Scenario) -> Iterator[Item]:
         if (arm.name, load.name) in alone:
             seconds += (load.ramp_s + scenario.design.evidence_s) / scenario.design.replicates
         if arm.volume:
-            each, disks = _most_of_a_pool(scenario, arm, load)
+            each, disks = neighbours.volume_cost.most_of_a_pool(scenario, arm, load, LEAST_LATENCY_S)
             yield from _billed_ios(disk, each, disks * seconds)
         else:
             most = _most_iops(scenario, arm, load) * math.ceil(load.block_size_bytes / IO_BYTES)
@@ -287,18 +287,6 @@ def _billed_ios(disk: Disk, iops: float, seconds: float) -> Iterator[Item]:
     elif not disk.sku.startswith("Premium"):
         meter = Meter("operations", f"{tier.tier} LRS")
         yield Item(f"10,000 I/Os of {disk.sku}", meter, iops * seconds / 1e4, "use")
-
-
-def _most_of_a_pool(scenario: Scenario, arm: Arm, load: Workload) -> tuple[float, int]:
-    """I/Os of each disk of a volume's pool, with all copies and stripes, and how many disks there are."""
-    setup, writes = volume_setups.documented(scenario)[arm.name], load.write_pct / 100
-    offered = volume_bound.Load(load.block_size_bytes, writes, load.outstanding)
-    rate = min(
-        volume_bound.bound(setup, offered, latency_ms=1000 * LEAST_LATENCY_S).iops, load.rate or math.inf
-    )
-    ios = writes * volume_bound.IOS_A_WRITE[setup.shape.kind] + 1.0 - writes
-    disks = setup.shape.nodes * setup.shape.disks
-    return rate * ios * setup.shape.pieces(load.block_size_bytes) / disks, disks
 
 
 def _most_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:

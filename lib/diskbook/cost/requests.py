@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from diskbook.cloud.azure import policy
 from diskbook.cloud.azure.polling import poll_interval_s
 from diskbook.cost import attach_calls, durations
-from diskbook.design import volume_rules
 from diskbook.design.model import Scenario
 from diskbook.facts.delays import DELAYS_S
 
@@ -103,7 +102,7 @@ def creating(scenario: Scenario) -> Counter[str]:
         made.update({f"PUT {kind}": number, f"GET {kind}": 2 * number})
     made["PUT schedules"] = machines - local
     made.update({f"{method} virtualMachines/extensions": windows for method in ("PUT", "GET")})
-    if volume_rules.witness_redundancy(scenario) is not None:
+    if scenario.witness_redundancy is not None:
         made.update({f"{method} storageAccounts": replicates for method in ("PUT", "GET")})
     return +made
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from diskbook.cloud.azure.offers import Quota
 from diskbook.cost.durations import overwrite_s, settling_s
 from diskbook.cost.estimate import MARGIN, Estimate, Line, of_disks
-from diskbook.design import network_rules, schedule, volume_rules, volume_words
+from diskbook.design import network_rules, schedule
 from diskbook.design.model import Arm, Disk, Machine, Network, Scenario
-from diskbook.facts import catalog, disk_options
+from diskbook.facts import catalog, disk_options, neighbours
 from diskbook.facts.catalog import DiskLimits
 from diskbook.facts.disk_options import OPTIONS
 from diskbook.facts.units import MB, duration
-from diskbook.stats import expected, volume_bound, volume_setups
+from diskbook.stats import expected
 
 WIDTH = 38
 """Columns of what is paid for: with the numbers after it a row has 80."""
@@ -42,9 +42,7 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
             f"  machines:{_counted(machines)}; each with OS disk, {_interfaces(scenario)}",
             *_network(scenario.network),
             f"  data disks:{_counted(disks)}",
-            *_clusters(scenario),
-            *(f"  volume: {volume_words.made(scenario, volume)}" for volume in scenario.volume),
-            *_local_nvme(scenario),
+            *(neighbours.volume_cost.created(scenario) if scenario.has_clusters else ()),
             f"  all of it stands for about {duration(3600 * estimate.hours, minutes_from_s=0)}; "
             f"{count * replicates} machines at a time, which shut themselves down after "
             f"{round(estimate.worst_hours, 1):g} h",
@@ -61,18 +59,6 @@ def _group(scenario: Scenario) -> str:
 def _tags(scenario: Scenario) -> list[str]:
     own = ", ".join(f"{name}={value}" for name, value in scenario.azure.tags.items())
     return [f"  tags of your own: {own}"] if own else []
-
-
-def _local_nvme(scenario: Scenario) -> list[str]:
-    """Say which nodes of pools have local NVMe disks, and what becomes of those."""
-    machines = [machine for machine in scenario.machine if scenario.is_pooled(machine.name)]
-    local = {machine.name: catalog.vm_size(machine.size).nvme_local for machine in machines}
-    nodes = ", ".join(f"{name} ({disks})" for name, disks in local.items() if disks)
-    return [
-        f"  local NVMe disks of pool nodes: {nodes}; the run keeps them out of the pool, since they are "
-        "empty after each deallocation. Storage Spaces Direct left to itself takes them as a cache, so "
-        "such a cluster measures another storage than this one"
-    ] * bool(nodes)
 
 
 def _interfaces(scenario: Scenario) -> str:
@@ -97,16 +83,6 @@ def _network(network: Network) -> list[str]:
         "and stays",
         f"  SSH: by {way}; the interfaces let it in from the virtual network alone",
         "  the subnet has to let machines out (NAT gateway, firewall or proxy): they fetch their tools",
-    ]
-
-
-def _clusters(scenario: Scenario) -> list[str]:
-    """Clusters with their witnesses; of a cloud witness the storage account is created as well."""
-    redundancy = volume_rules.witness_redundancy(scenario)
-    return [
-        f"  cluster: {item.name} of {', '.join(item.nodes)}"
-        + (f"; its witness is a storage account (StorageV2, {redundancy})" if item.witness == "cloud" else "")
-        for item in scenario.cluster
     ]
 
 
@@ -195,7 +171,7 @@ def _rates(of: DiskLimits) -> str:
 def lowest(scenario: Scenario, arm: Arm) -> str:
     """The lowest limit of an arm for each block size that it is measured with; burst limits in brackets."""
     if arm.volume:
-        return _lowest_of_volume(scenario, arm)
+        return neighbours.volume_cost.lowest(scenario, arm)
     holders = _holders(scenario, arm)
     sizes = {load.block_size_bytes for load in scenario.workload if load.meets(arm.name)}
     texts = []
@@ -208,36 +184,6 @@ def lowest(scenario: Scenario, arm: Arm) -> str:
         more = f", bursting {_limit_text(burst)}" if burst != base else ""
         texts.append(f"{block // 1024 or block / 1024:g} KiB: {_limit_text(base)}{more}")
     return "; ".join(texts) or "not known"
-
-
-def _lowest_of_volume(scenario: Scenario, arm: Arm) -> str:
-    """The same of a volume, all copies counted, for each direction that differs (`volume_bound`)."""
-    setup = volume_setups.documented(scenario)[arm.name]
-    texts = []
-    for block in sorted({load.block_size_bytes for meets, load in scenario.cells if meets is arm}):
-        rates = {
-            name: _bound_text(setup, volume_bound.Load(block, share))
-            for name, share in (("reads", 0.0), ("writes", 1.0))
-        }
-        if rates["reads"] == rates["writes"]:
-            rates = {"": rates["reads"]}
-        texts += [
-            f"{block // 1024 or block / 1024:g} KiB{f' {name}'.rstrip()}: {rates[name]}" for name in rates
-        ]
-    return "; ".join(texts)
-
-
-def _bound_text(setup: volume_bound.Setup, load: volume_bound.Load) -> str:
-    base, burst = (volume_bound.bound(setup, load, spent=spent) for spent in (True, False))
-    more = f", bursting {_volume_limit(burst)}" if burst.iops != base.iops else ""
-    return f"{_volume_limit(base)}{more}"
-
-
-def _volume_limit(bound: volume_bound.Bound) -> str:
-    holders = [limit for limit in (*bound.others, bound.limit) if limit is not None]
-    names = " and ".join("disks" if "disk" in limit.column else "VM" for limit in holders)
-    rate = f", {bound.value:,.0f} MB/s" if bound.limit is not None and bound.limit.counts == "mb_s" else ""
-    return f"{bound.iops:,.0f} IOPS ({names or 'not known'}{rate})"
 
 
 def _holders(scenario: Scenario, arm: Arm) -> list[tuple[str, DiskLimits]]:

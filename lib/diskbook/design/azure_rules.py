@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 
-from diskbook.design import ephemeral_rules, fleets, layout, size_rules, volume_rules
+from diskbook.design import ephemeral_rules, layout, size_rules
 from diskbook.design.layout import MARK_ROOM
 from diskbook.design.model import Arm, Disk, Scenario, Workload
-from diskbook.facts import catalog, disk_options
+from diskbook.facts import catalog, disk_options, neighbours
 from diskbook.facts.rules import (
     ULTRA,
     DiskAsk,
@@ -60,7 +60,9 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
         violations += _in("disk", name, disk_violations(ask, region))
     violations += [*_of_arms(scenario, asks, vms), *_of_pools(scenario, asks, vms)]
     violations += [*_of_checks(scenario, asks, vms), *_of_drills(scenario, asks, vms)]
-    violations += [*volume_rules.check(scenario), *size_rules.check(scenario)]
+    if scenario.cluster or scenario.volume:
+        violations += neighbours.volume_rules.violations(scenario)
+    violations += size_rules.check(scenario)
     return violations + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
 
 
@@ -141,7 +143,7 @@ def _working_sets(scenario: Scenario) -> list[Violation]:
             violations += _unwritten(scenario, arm, load)
             continue
         size_gib, place = scenario.room_gib(arm), arm.disk or arm.volume
-        files = fleets.on_each(scenario, arm, load) if load.is_fleet else 1
+        files = neighbours.volume_rules.on_each(scenario, arm, load) if load.is_fleet else 1
         if files * load.working_set_bytes > size_gib * GIB - MARK_ROOM:
             several = f"{files} x " if files > 1 else ""
             violations.append(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from diskbook.design import volume_rules
 from diskbook.design.model import Scenario
 from diskbook.design.network_rules import is_azure_name
 from diskbook.facts.visible import is_visible
@@ -50,7 +49,7 @@ def _number(scenario: Scenario) -> Iterator[str]:
 
 
 def _names(scenario: Scenario) -> Iterator[str]:
-    witnessed = volume_rules.witness_redundancy(scenario) is not None
+    witnessed = scenario.witness_redundancy is not None
     longest = LONGEST_NAME_OF_ACCOUNT if witnessed else LONGEST_NAME
     of = " of a storage account" if witnessed else ""
     for name in scenario.azure.tags:

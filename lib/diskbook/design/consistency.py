@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from diskbook.design import fleet_rules, loss_rules, state_rules, volume_references
+from diskbook.design import state_rules
 from diskbook.design.model import Comparison, Scenario
 from diskbook.design.references import refer
+from diskbook.facts import neighbours
 
 MOST_TRIALS = 100_000
 MOST_HEADLINES = 5
@@ -22,15 +23,14 @@ def check(scenario: Scenario) -> None:
     """
     for kind in ("machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill", "loss"):
         _unique(kind, [item.name for item in getattr(scenario, kind)])
-    volume_references.check(scenario)
+    if scenario.has_clusters:
+        neighbours.volume_rules.check(scenario)
     _check_arms(scenario)
-    fleet_rules.check(scenario)
     state_rules.check(scenario)
     for item in scenario.comparison:
         _check_comparison(scenario, item)
     _check_tools(scenario)
     _check_partners(scenario)
-    loss_rules.check(scenario)
     if sum(item.family == "headline" for item in scenario.comparison) > MOST_HEADLINES:
         raise ValueError(
             f"[[comparison]]: at most {MOST_HEADLINES} may be headline; call the others exploratory"

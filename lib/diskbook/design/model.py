@@ -622,6 +622,25 @@ class Scenario(Record):
         return next((disk for disk in self.disk if disk.ephemeral and disk.name in names), None)
 
     @property
+    def has_clusters(self) -> bool:
+        """Whether it names clusters, volumes, fleets or losses, or what only these have."""
+        rows = (self.cluster, self.volume, self.loss)
+        arms = (arm.volume or arm.owner or not (arm.aligned and arm.disk) for arm in self.arm)
+        fleets = (load.is_fleet for load in self.workload)
+        return any(rows) or any(arms) or any(fleets) or any(disk.count > 1 for disk in self.disk)
+
+    @property
+    def witness_redundancy(self) -> str | None:
+        """Redundancy of the storage account of all cloud witnesses; None where no cluster has one.
+
+        LRS, and ZRS where nodes of a cluster are in several zones ("Deploy a quorum witness",
+        windowsserverdocs, read 2026-11-22).
+        """
+        clusters = [item for item in self.cluster if item.witness == "cloud"]
+        zones = [{self.machine_named(name).zone for name in item.nodes} for item in clusters]
+        return ("ZRS" if any(len(each) > 1 for each in zones) else "LRS") if clusters else None
+
+    @property
     def zone_redundant_arms(self) -> frozenset[str]:
         """Arms on zone-redundant disks, which answer from a zone that Azure does not tell."""
         zone_redundant = {disk.name for disk in self.disk if disk.sku.endswith("_ZRS")}

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Lazily:
-    """A library by its name; whatever is asked of it is asked of the library.
+    """A library by its name, or "module:object"; whatever is asked of it is asked of that.
 
     A module names it where it would import the library, and imports that for the checker of types alone::
 
@@ -24,4 +24,6 @@ class Lazily:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
+        module, _, member = self._name.partition(":")
+        library = import_module(module)
+        return getattr(getattr(library, member) if member else library, name)

@@ -1,39 +1,58 @@
-"""Functions of neighbours that the core calls, by name: it imports no neighbour, and most runs need none.
+"""What the core asks of its neighbours: the one table of modules that it imports by name, when it asks.
 
-One table per kind. A run that was measured here needs no reader, a run in a folder no store.
+The core never imports a neighbour. It asks `clusters` only where a scenario has clusters, volumes, fleets or
+losses (`Scenario.has_clusters`), or a run holds their results. It asks a reader only for an imported run, and
+a store only for a run that lies in one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-READERS = {
-    "trial": "diskbook.importing.raw:read_trial",
-    "limits": "diskbook.importing.named_limits:head",
-}
-"""Of an imported run: a trial from its raw files, and what is said of its limits."""
-STORES = {
-    "cached": "diskbook.batch.stores.fetch:cached",
-    "left": "diskbook.batch.stores.fetch:left",
-}
-"""A copy of the run at an address, and the folders that killed fetches have left."""
-CATALOGUE = {
-    "view": "diskbook.batch.catalogue.read:view",
-    "join": "diskbook.batch.catalogue.join:join_finished",
-}
-"""The rows of the runs of a folder or store, and a finished run's joining them."""
+
+class Neighbour:
+    """A module of a neighbour, or "module:object"; it is imported when something of it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        module, _, member = self._name.partition(":")
+        imported = import_module(module)
+        return getattr(getattr(imported, member) if member else imported, name)
 
 
-def find(table: Mapping[str, str], name: str) -> Callable[..., Any]:
-    """Import a neighbour's function.
+imported_trials = Neighbour("diskbook.importing.raw")
+"""Trials of an imported run, read from its raw files."""
+imported_limits = Neighbour("diskbook.importing.named_limits")
+"""What is said of the limits of an imported run."""
+stores = Neighbour("diskbook.batch.stores.fetch")
+"""Copies of runs in stores, and the folders that killed fetches have left."""
+catalogue = Neighbour("diskbook.batch.catalogue.read")
+"""The rows of the runs of a folder or store."""
+catalogue_join = Neighbour("diskbook.batch.catalogue.join")
+"""A finished run's joining the catalogue."""
+volume_rules = Neighbour("diskbook.clusters.design.rules")
+"""Rules of clusters, volumes, fleets and losses, and what these are in words."""
+volume_limits = Neighbour("diskbook.clusters.stats.volume_setups")
+"""Limits of volumes, documented and measured."""
+volume_tables = Neighbour("diskbook.clusters.tables")
+"""What the tables of a run on volumes have besides."""
+volume_cost = Neighbour("diskbook.clusters.cost")
+"""What clusters, volumes and losses take and cost."""
+volume_steps: Any = Neighbour("diskbook.clusters.measure.steps:STEPS")
+"""Steps around trials on volumes (`measure.bench.steps.Steps`)."""
+vmfleet: Any = Neighbour("diskbook.clusters.vmfleet:TOOL")
+"""The tool that runs one load on many machines at once (`tools.protocol.Tool`)."""
+vmfleet_results = Neighbour("diskbook.clusters.vmfleet.results")
+"""Formats of its results, and names of its files."""
 
-    Parameters
-    ----------
-    table, name
-        One of the tables above, and a name in it.
-    """
-    module, _, function = table[name].partition(":")
-    imported: Callable[..., Any] = getattr(import_module(module), function)
-    return imported
+ANALYSES: Mapping[str, str] = {
+    "nested_resiliency": "diskbook.clusters.analysis.nested_resiliency",
+    "s2d_azure": "diskbook.clusters.analysis.s2d_azure",
+}
+"""Analyses of scenarios by the names of their modules; others are in `report.analysis`."""
+CLAIMS = ("diskbook.clusters.analysis.claims_s2d", "diskbook.clusters.analysis.claims_nested")
+"""Modules whose `JUDGES` judge claims of articles; others are in `report.analysis.published.claims`."""

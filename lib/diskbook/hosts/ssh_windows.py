@@ -1,4 +1,4 @@
-"""An SSH connection to a Windows machine: jobs and disks by the scripts of `powershell`, and steps."""
+"""An SSH connection to a Windows machine: jobs and disks by the scripts of `powershell`, and others."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import base64
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import jobs
-from diskbook.hosts.cluster import steps
 from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.powershell import data_disks, script
 from diskbook.hosts.ssh import Connection, Host, OnUnreachable, Output
 from diskbook.hosts.windows_setup import powershell
 
 _READ, _READ_WRITE = 0x80000000, 0xC0000000
-_ANSWERS_S = 60.0  # what a step may take longer than its time before its connection is taken for dead
+_ANSWERS_S = 60.0  # what a script may take longer than its time before its connection is taken for dead
 # What cmd.exe reads itself: some characters everywhere, others but for words in quotation marks, which is how
 # `list2cmdline` writes those with a space.
 _READ_BY_CMD = re.compile(r'[%"\x00-\x1f\x7f]|^[^ ]*[&|<>()^!][^ ]*$')
@@ -38,6 +37,10 @@ def command_line(command: Sequence[str]) -> str:
     return subprocess.list2cmdline(command)
 
 
+class NoAnswer(DiskbookError):
+    """A script did not end in its time; what it is has to be put before this sentence."""
+
+
 class WindowsConnection(Connection):
     """An SSH connection to a Windows machine; see `ssh.Connection`."""
 
@@ -45,46 +48,42 @@ class WindowsConnection(Connection):
         super().__init__(host, on_unreachable)
         self._put: set[str] = set()
 
-    def run_step(self, step: str, request: steps.Request, *, limit_s: float) -> steps.Answer:
-        """Run a step of a cluster on the machine; its script is put there before, once a connection.
+    def run_script(
+        self, command: str, request: bytes, scripts: Mapping[str, str], *, limit_s: float
+    ) -> Output:
+        """Run a command of scripts on the machine; these are put there before, once a connection.
 
-        A step may be repeated safely, and is where the connection breaks.
+        It may be repeated safely, and is where the connection breaks.
 
         Parameters
         ----------
-        step, request
-            The step, and what it is asked; it travels on standard input alone.
+        command
+            A command line: the same each time.
+        request
+            What it is asked; it travels on standard input alone.
+        scripts
+            Paths of the scripts that it needs, with their texts.
         limit_s
             After this it is taken for hung.
 
         Raises
         ------
-        StepFailed
-            With the machine's own sentence, or when the step does not end.
+        NoAnswer
+            When it does not end.
         """
-        needed = steps.scripts(step, request)
-        for name in needed:
-            self._put_script(name)
-        given = steps.standard_input(request)
-        output = self._persist(lambda: self._step_once(step, given, limit_s))
-        streams = output.stdout if b"{" in output.stdout else output.stdout + output.stderr
-        return steps.outcome(step, streams.decode(errors="replace"), self.host.name, needed[0])
+        for path, text in scripts.items():
+            if path not in self._put:
+                self._check("put", stdin=base64.b64encode(text.encode()), path=path)
+                self._put.add(path)
+        return self._persist(lambda: self._run_script_once(command, request, limit_s + _ANSWERS_S))
 
-    def _put_script(self, step: str) -> None:
-        if step not in self._put:
-            content = base64.b64encode(steps.script(step).encode())
-            self._check("put", stdin=content, path=steps.path(step))
-            self._put.add(step)
-
-    def _step_once(self, step: str, given: bytes, limit_s: float) -> Output:
+    def _run_script_once(self, command: str, request: bytes, limit_s: float) -> Output:
         try:
-            return self._run_once(steps.command(step), given, limit_s + _ANSWERS_S)
+            return self._run_once(command, request, limit_s)
         except TimeoutError:
             if not self._answered:
                 raise
-            raise steps.StepFailed(
-                f"{self.host.name}: step {step} gave no answer in {limit_s + _ANSWERS_S:.0f} s"
-            ) from None
+            raise NoAnswer(f"gave no answer in {limit_s:.0f} s") from None
 
     def start_job(self, name: str, command: list[str], *, root: bool = False) -> None:
         """Start a detached job in a folder of its own; the connection has the administrator's rights."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.importing.files import Source
 from diskbook.tools.record import Measurement, Parsed, UnusableError
-from diskbook.tools.vmfleet import fleet, names
 
 XML = "DiskSpd XML"
 _ALONE = 2
@@ -35,13 +35,13 @@ def split(results: Iterable[Result], refused: list[str]) -> tuple[list[Fleet], l
     by_folder: dict[Path, dict[str, Result]] = {}
     rest = []
     for source, parsed in results:
-        if parsed.format == XML and names.cell_and_machine(source.name):
+        if parsed.format == XML and vmfleet.cell_and_machine(source.name):
             by_folder.setdefault(source.path.parent, {})[source.name] = (source, parsed)
         else:
             rest.append((source, parsed))
     fleets = []
     for folder in by_folder.values():
-        cells = {cell: _machines(folder, files) for cell, files in names.grouped(folder).items()}
+        cells = {cell: _machines(folder, files) for cell, files in vmfleet.grouped(folder).items()}
         if all(len(machines) < _ALONE for machines in cells.values()):
             rest += folder.values()
         else:
@@ -66,8 +66,8 @@ def _of_folder(cells: dict[str, dict[str, Result]], refused: list[str]) -> Itera
 
 def _check_missing(shown: str, machines: dict[str, Result], cells: dict[str, dict[str, Result]]) -> None:
     """Every machine of the volumes that are in a cell must have a result in it."""
-    volumes = {names.place_of(vm)[0] for vm in machines}
-    fleet_of_all = {vm for others in cells.values() for vm in others if names.place_of(vm)[0] in volumes}
+    volumes = {vmfleet.place_of(vm)[0] for vm in machines}
+    fleet_of_all = {vm for others in cells.values() for vm in others if vmfleet.place_of(vm)[0] in volumes}
     if missing := sorted(fleet_of_all - machines.keys()):
         raise UnusableError(
             shown,
@@ -77,6 +77,6 @@ def _check_missing(shown: str, machines: dict[str, Result], cells: dict[str, dic
 
 
 def _joined(shown: str, machines: dict[str, Result]) -> Fleet:
-    read = [fleet.machine(vm, parsed, source.shown) for vm, (source, parsed) in machines.items()]
+    read = [vmfleet.machine(vm, parsed, source.shown) for vm, (source, parsed) in machines.items()]
     files = {vm: source for vm, (source, _) in machines.items()}
-    return Fleet(fleet.join(read, shown), read[0].version, files)
+    return Fleet(vmfleet.join(read, shown), read[0].version, files)

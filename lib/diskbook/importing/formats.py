@@ -5,19 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.importing import perfkit
 from diskbook.importing.diskspd import text as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, normal, terse
 from diskbook.tools import decode
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.record import Parsed, UnusableError
-from diskbook.tools.vmfleet import archive, table as vmfleet_table
 
+
+def _is_table_of_a_fleet(text: str) -> bool:
+    return vmfleet.is_table(text)
+
+
+def _table_of_a_fleet(text: str, source: str) -> Parsed:
+    return vmfleet.parse_table(text, source)
+
+
+_ZIP = b"PK\x03\x04"
 _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...] = (
     (lambda text: "<Results" in text, diskspd_xml.parse),
     (lambda text: '"fio version"' in text, json_files.parse),
     (perfkit.is_samples, perfkit.parse),
-    (vmfleet_table.is_table, vmfleet_table.parse),
+    (_is_table_of_a_fleet, _table_of_a_fleet),
     (normal.is_normal, normal.parse),
     (terse.is_terse, terse.parse),
     (diskspd_text.is_text, diskspd_text.parse),
@@ -25,7 +35,7 @@ _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...]
 """How each format is told, and read; the first that fits."""
 _LOG_LINE = re.compile(rb"\s*\d{1,18}, ?\d{1,18}, ?[0-3], ?\d{1,18}")
 _MAGIC = {
-    b"PK\x03\x04": "a zip archive: unpack it first",
+    _ZIP: "a zip archive: unpack it first",
     b"\x1f\x8b": "a gzip file: unpack it first",
     b"\x89PNG": "a picture",
     b"PDH\x00": "Windows performance counters, which are not read",
@@ -55,8 +65,8 @@ def parse(content: bytes, source: str) -> Parsed:
     """
     if not content.strip(b"\x00 \t\r\n"):
         raise UnusableError(source, "the file is empty")
-    if content.startswith(archive.MAGIC) and archive.is_fleet(content):
-        return archive.parse(content, source)
+    if content.startswith(_ZIP) and vmfleet.is_fleet(content):
+        return vmfleet.parse_archive(content, source)
     for magic, what in _MAGIC.items():
         if content.startswith(magic):
             raise UnusableError(source, f"this is {what}")

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import PureWindowsPath
 
+from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.importing.files import Source
 from diskbook.importing.layout import middles
 from diskbook.tools.record import Measurement
-from diskbook.tools.vmfleet import names as vmfleet_names
 
 _LONGEST = 40
 WAYS = ("auto", "folder", "file", "target")
@@ -29,14 +29,14 @@ def own(source: Source) -> str:
 
 def of_fleet(source: Source, measurement: Measurement, way: str) -> str:
     """Name what a fleet measured; a zip has its trial's name for a word, which tells no arms apart."""
-    named = vmfleet_names.cell_and_machine(source.name)
+    named = vmfleet.cell_and_machine(source.name)
     folder = (source.path.parent.name,) if source.named else source.place
     volumes = _kinds(item.volume for item in measurement.instances)
     if way == "file":
         return "/".join((*folder, f"result-{named[0]}" if named else source.stem))
     if way == "target":
         return volumes
-    word = vmfleet_names.spec_of(named[0]) if named else ""
+    word = vmfleet.spec_of(named[0]) if named else ""
     return "/".join(filter(None, folder if way == "folder" else (*folder, volumes, word)))
 
 
@@ -62,7 +62,7 @@ def _by_bench_fio(source: Source) -> str | None:
 
 
 def _by_vmfleet(source: Source) -> str | None:
-    named, other = vmfleet_names.cell_and_machine(source.name), _VMFLEET_FILE.match(source.name)
+    named, other = vmfleet.cell_and_machine(source.name), _VMFLEET_FILE.match(source.name)
     machine = named[1] if named else other["machine"] if other else ""
     return "/".join(filter(None, (source.label, machine))) if machine else None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from diskbook.design.model import FLEET
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import NS_PER_US, utc_text
 from diskbook.facts.visible import visible
@@ -15,7 +16,7 @@ from diskbook.importing.fio import log_unit, logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.importing.layout import Meaning
 from diskbook.importing.raw import with_logs
-from diskbook.tools import fio, registry, vmfleet
+from diskbook.tools import fio, registry
 from diskbook.tools.record import Measurement, UnusableError
 
 UNKNOWN = "unknown"
@@ -111,7 +112,7 @@ def _entries(files: Sorted) -> list[Entry]:
 
 def _of_fleet(item: fleets.Fleet) -> Entry:
     first = next(iter(item.files.values()))
-    return Entry(first, item.measurement, vmfleet.TOOL.name, item.version, None, machines=item.files)
+    return Entry(first, item.measurement, FLEET, item.version, None, machines=item.files)
 
 
 def _writes(entry: Entry, prefix: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from diskbook.facts import unpack
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.facts.units import MIB
 from diskbook.importing import formats
 from diskbook.importing.fio import logs_of_a_job as job_logs
@@ -19,7 +20,6 @@ from diskbook.results.raw import path_of, read_bytes
 from diskbook.tools import registry
 from diskbook.tools.fio import latency as fio_latency
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
-from diskbook.tools.vmfleet import fleet
 
 _CHUNK = MIB
 
@@ -75,8 +75,8 @@ def _fleet(folder: Path, event: Mapping[str, Any]) -> Measurement:
         for vm, entry in entries.items()
     }
     try:
-        machines = [fleet.machine(vm, parsed, entries[vm]["path"]) for vm, parsed in results.items()]
-        return replace(fleet.join(machines, event["trial"]), version=machines[0].version)
+        machines = [vmfleet.machine(vm, parsed, entries[vm]["path"]) for vm, parsed in results.items()]
+        return replace(vmfleet.join(machines, event["trial"]), version=machines[0].version)
     except UnusableError as error:
         raise DiskbookError(f"{folder.name}: {error}; import it again") from None
 

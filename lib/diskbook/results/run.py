@@ -314,10 +314,8 @@ def open_run(name: str | Path) -> Run:
     DiskbookError
         When the folder is damaged or foreign, or has a link in it.
     """
-    if paths.is_address(name):
-        folder = neighbours.find(neighbours.STORES, "cached")(str(name), check_fetched)
-    else:
-        folder = folder_of(name)
+    fetched = paths.is_address(name)
+    folder = neighbours.stores.cached(str(name), check_fetched) if fetched else folder_of(name)
     if not folder.is_dir():
         known = [path.parent.name for path in runs_root().glob("*/manifest.json")]
         raise unknown("run", str(name), known)

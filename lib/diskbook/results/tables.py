@@ -18,10 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from diskbook.design import counters, rate_windows, schedule, schema
-from diskbook.design.model import Scenario, Workload
+from diskbook.design import rate_windows, schedule, schema
+from diskbook.design.model import Workload
 from diskbook.design.schema import validate
-from diskbook.design.totals import trial_totals
 from diskbook.facts import aside, neighbours
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError
@@ -30,7 +29,7 @@ from diskbook.facts.units import MB
 from diskbook.results import attached, raw
 from diskbook.results.guests import Guests
 from diskbook.results.run import Run
-from diskbook.stats import credit, platform as platform_metrics, volume_setups, wire
+from diskbook.stats import credit, platform as platform_metrics
 from diskbook.tools import registry
 from diskbook.tools.record import Direction, Measurement, Series
 
@@ -94,13 +93,15 @@ def build(run: Run, changed: Mapping[str, Any] | None = None) -> Tables:
 
     def read_trial(event: Event, workload: Workload) -> Measurement:
         if "imported" in event:
-            return neighbours.find(neighbours.READERS, "trial")(run.folder, event)
+            return neighbours.imported_trials.read_trial(run.folder, event)
         return raw.read_trial(run.folder, event, workload)
 
     tables = tables_of(manifest, ledger, read_trial)
     metrics = _platform(run, manifest["provenance"], ledger)
-    more = {"metrics": metrics, "counters": _counters(run, ledger), "losses": _losses(run.name, ledger)}
-    return _with_local_reads(replace(tables, **more), manifest)
+    built = replace(tables, metrics=metrics)
+    if _has_volumes(manifest):
+        built = neighbours.volume_tables.completed(built, run, manifest, ledger)
+    return built
 
 
 def rebuilt(run: Run) -> Tables:
@@ -131,10 +132,10 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         common |= {"durability": guests.durability(event, workload), **since[event["trial"]]}
         rows.add(event, workload, common, results.get(number))
     _add_credit([*rows.trials, *rows.evidence], manifest, events, rows.demands)
-    table, alone = (
-        volume_setups.with_limits(schema.from_rows(kind, listed), manifest)
-        for kind, listed in ((schema.TRIALS, rows.trials), (schema.EVIDENCE, rows.evidence))
-    )
+    kinds = (schema.TRIALS, rows.trials), (schema.EVIDENCE, rows.evidence)
+    table, alone = (schema.from_rows(kind, listed) for kind, listed in kinds)
+    if _has_volumes(manifest):
+        table, alone = (neighbours.volume_limits.with_limits(frame, manifest) for frame in (table, alone))
     fleet, guest = schema.from_rows(schema.FLEET, rows.fleet), schema.from_rows(schema.GUEST, guests.rows)
     measured = rows.measured
     return Tables(table, _bins(measured), _series(measured), fleet=fleet, guest=guest, evidence=alone)
@@ -186,14 +187,8 @@ def _attached(manifest: Mapping[str, Any], events: list[Event]) -> dict[str, dic
     raise DiskbookError(f"run {manifest.get('run', '?')}: {what}; restore the run folder")
 
 
-def _with_local_reads(tables: Tables, manifest: Mapping[str, Any]) -> Tables:
-    """Bound the reads of clustered volumes by where counters show that they are answered."""
-    if tables.counters.empty:
-        return tables
-    arms = wire.holders(Scenario.model_validate(manifest["scenario"]))
-    counted = wire.on_the_wire(trial_totals(tables.trials), tables.counters, arms)
-    shares = wire.own_shares(counted, arms)
-    return replace(tables, trials=volume_setups.with_limits(tables.trials, manifest, shares))
+def _has_volumes(manifest: Mapping[str, Any]) -> bool:
+    return bool(manifest["scenario"].get("volume"))
 
 
 def _platform(run: Run, provenance: str, ledger: Iterable[Event]) -> pd.DataFrame:
@@ -206,35 +201,6 @@ def _platform(run: Run, provenance: str, ledger: Iterable[Event]) -> pd.DataFram
         raise DiskbookError(
             f"run {run.name}: raw/metrics-*.json.gz are no answers of Azure Monitor ({error}); restore them"
         ) from None
-
-
-def _counters(run: Run, ledger: Iterable[Event]) -> pd.DataFrame:
-    """Read what the nodes of clusters counted before and after each trial."""
-    rows: list[dict[str, Any]] = []
-    for event in ledger:
-        entry = (event.get("files") or {}).get(counters.KIND) if event["event"] == "trial" else None
-        if not isinstance(entry, Mapping) or event.get("evidence_s"):
-            continue
-        try:
-            document = json.loads(raw.read_bytes(run.folder, entry))
-            rows.extend(counters.rows(run.name, event["trial"], document["before"], document["after"]))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DiskbookError(
-                f"run {run.name}: {entry['path']} does not hold performance counters ({error}); restore it"
-            ) from None
-    return schema.from_rows(schema.COUNTERS, rows)
-
-
-def _losses(run: str, ledger: Iterable[Event]) -> pd.DataFrame:
-    """List the losses that were played, the last attempt of each; one that failed has its sentence alone."""
-    latest: dict[tuple[int, str], dict[str, Any]] = {}
-    for event in ledger:
-        if event["event"] == "loss" and event["status"] != "begun":
-            blocks = {"blocks_written": 0, "blocks_verified": 0}  # of one that failed
-            known = {name: event.get(name, blocks.get(name)) for name in schema.LOSSES.names}
-            row = {**known, "run": run, "loss": event["name"]}
-            latest[event["replicate"], event["name"]] = row
-    return schema.from_rows(schema.LOSSES, list(latest.values()))
 
 
 def write(tables: Tables, folder: Path) -> None:
@@ -423,7 +389,8 @@ def _add_credit(
     """Add what was left of burst credit at each trial."""
     if not rows:
         return
-    credits = credit.trial_credits(manifest, events, demands, volume_setups.drawn_on(manifest))
+    drawn_on = neighbours.volume_limits.drawn_on(manifest) if _has_volumes(manifest) else credit.one_disk
+    credits = credit.trial_credits(manifest, events, demands, drawn_on)
     for row in rows:
         credit_then = credits[row["trial"]]
         row |= {"credit_state": credit_then.state, "credit_left_share": credit_then.left_share}

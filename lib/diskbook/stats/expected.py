@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from diskbook.design import caps, probes, schedule
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.schedule import Block
-from diskbook.facts import catalog
+from diskbook.facts import catalog, neighbours
 from diskbook.facts.units import MB
-from diskbook.stats import volume_bound, volume_setups
 from diskbook.stats.limits import LIMITS, ON_LIMIT, Limit
 
 LEAST_MS = 1.0
@@ -56,7 +56,7 @@ def of(scenario: Scenario) -> Evidence:
     On a disk each cell that may sit on a limit. Of volumes the platform tells what their machine consumes: of
     the cells that one machine's limit may hold, that which asks most of it.
     """
-    setups = volume_setups.documented(scenario)
+    setups = neighbours.volume_limits.documented(scenario) if scenario.volume else {}
     reached = {(arm.name, load.name): reach(scenario, arm, load, setups) for arm, load in scenario.cells}
     most = _most(scenario, reached)
     every = {
@@ -102,13 +102,11 @@ def seconds(scenario: Scenario, start_s: float = 0.6) -> float:
     return max(by_replicate.values(), default=0.0)
 
 
-def reach(
-    scenario: Scenario, arm: Arm, load: Workload, setups: Mapping[str, volume_bound.Setup]
-) -> Reach | None:
+def reach(scenario: Scenario, arm: Arm, load: Workload, setups: Mapping[str, Any]) -> Reach | None:
     """Find the lowest documented limit of a cell, without bursts, and how much of it the load may ask.
 
     A closed loop makes at most outstanding / latency, with a latency below all that were printed. None where
-    no limit is known. `setups` are those of `volume_setups.documented`.
+    no limit is known. `setups` are those of volumes (`volume_setups.documented`).
     """
     rates = list(_limits(scenario, arm, load, setups))
     if not rates:
@@ -120,18 +118,18 @@ def reach(
 
 
 def _limits(
-    scenario: Scenario, arm: Arm, load: Workload, setups: Mapping[str, volume_bound.Setup]
+    scenario: Scenario, arm: Arm, load: Workload, setups: Mapping[str, Any]
 ) -> Iterator[tuple[Limit, float]]:
     """Base limits of a cell, as IOPS of its block size."""
-    values = _of_volume(setups[arm.name], load) if arm.volume else caps.of_disk(scenario, arm)
+    values: Mapping[str, float | None] = (
+        neighbours.volume_limits.caps_of(setups[arm.name], load)
+        if arm.volume
+        else caps.of_disk(scenario, arm)
+    )
     for limit in _BASE:
         value = values.get(limit.column)
         if value is not None and value > 0:
             yield limit, value * (1.0 if limit.counts == "iops" else MB / load.block_size_bytes)
-
-
-def _of_volume(setup: volume_bound.Setup, load: Workload) -> Mapping[str, float | None]:
-    return {**volume_bound.caps(setup, volume_bound.Load(load.block_size_bytes, load.write_pct / 100))}
 
 
 def _most(scenario: Scenario, reached: Mapping[Cell, Reach | None]) -> dict[tuple[str, str], Cell]:

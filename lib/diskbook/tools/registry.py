@@ -7,12 +7,13 @@ from typing import Any
 
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.design.diskspd_line.workload import check_runnable
-from diskbook.design.model import Scenario
+from diskbook.design.model import FLEET, TOOLS_OF_SYSTEM, Scenario
+from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError
-from diskbook.tools import diskspd, fio, vmfleet
+from diskbook.tools import diskspd, fio
 from diskbook.tools.protocol import Tool
 
-TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (fio.TOOL, diskspd.TOOL, vmfleet.TOOL)}
+TOOLS: Mapping[str, Tool] = {"fio": fio.TOOL, "diskspd": diskspd.TOOL, FLEET: neighbours.vmfleet}
 USUAL: Tool = fio.TOOL
 """Where a ledger names no tool, it was this one; plans do not name it either."""
 IMPORTED = "json"
@@ -35,12 +36,12 @@ def result_file(event: Mapping[str, Any]) -> Mapping[str, str] | None:
 
 def of_version(version: str) -> Tool | None:
     """Tool that this is a version of, as the tables of a run name it; None for one that is not named."""
-    return next((tool for tool in TOOLS.values() if version.startswith(tool.name)), None)
+    return next((TOOLS[name] for name in TOOLS if version.startswith(name)), None)
 
 
 def packages(system: str) -> list[str]:
     """Packages that machines with this system need for their tools."""
-    return [name for tool in TOOLS.values() if tool.system == system for name in tool.install.packages]
+    return [package for tool in TOOLS_OF_SYSTEM[system] for package in TOOLS[tool].install.packages]
 
 
 def check(scenario: Scenario) -> list[str]:
@@ -54,7 +55,7 @@ def _of_cells(scenario: Scenario) -> Iterator[str]:
         if workload.instances > 1 and not tool.fleet:
             yield (
                 f"[[workload]] {workload.name} on {arm.name}: {tool.title} measures on one machine, not on "
-                f'{workload.instances}; set tool = "{vmfleet.TOOL.name}", or leave instances out'
+                f'{workload.instances}; set tool = "{FLEET}", or leave instances out'
             )
         try:
             if workload.verbatim is not None and not tool.fleet:

@@ -13,7 +13,6 @@ from diskbook import load
 from diskbook.cloud.azure import inventory, ownership, provision, readback, requests, witness
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 from diskbook.cloud.azure.create import Maker, Place
-from diskbook.design import volume_rules
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
@@ -169,9 +168,9 @@ def test_an_address_of_another_cloud_gives_its_endpoint() -> None:
 
 
 def test_only_two_nodes_have_one_and_across_zones_it_is_zone_redundant() -> None:
-    assert volume_rules.witness_redundancy(s2d.scenario()) is None
-    assert volume_rules.witness_redundancy(two_nodes()) == "LRS"
-    assert volume_rules.witness_redundancy(two_nodes("1", "2")) == "ZRS"
+    assert s2d.scenario().witness_redundancy is None
+    assert two_nodes().witness_redundancy == "LRS"
+    assert two_nodes("1", "2").witness_redundancy == "ZRS"
 
 
 def steps_of(scenario: Scenario) -> dict[str, tuple[str, ...]]:

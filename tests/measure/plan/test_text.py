@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from diskbook import load
-from diskbook.cost import text as cost_text
+from diskbook.clusters import cost as cluster_cost
 from diskbook.design.model import Design
 from diskbook.facts import paths
 from diskbook.measure.plan import text
@@ -47,7 +47,7 @@ def test_disks_that_stay_are_attached_once() -> None:
 def test_pools_on_machines_with_local_nvme_disks_are_named() -> None:
     sizes = {"machine.n1.size": "Standard_L16s_v3"}
     for overrides, expected in ((sizes, True), ({}, False)):
-        lines = cost_text._local_nvme(load.load("s2d-azure", "quick", overrides))
+        lines = cluster_cost._local_nvme(load.load("s2d-azure", "quick", overrides))
         assert ("n1 (2x1.92 TB); the run keeps them out of the pool" in "".join(lines)) is expected
 
 

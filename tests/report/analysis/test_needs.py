@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from diskbook import load
 from diskbook.design.model import Scenario
-from diskbook.facts import paths
+from diskbook.facts import neighbours, paths
 from diskbook.measure.plan.sample_size import Target
 from diskbook.measure.plan.text import Sources, plan_text
 from diskbook.report import show
@@ -53,8 +54,13 @@ def sections(name: str, *, figures: bool) -> list[str]:
     return [cell for cell in calls if figures or "figure" not in cell]
 
 
+def module_of(name: str) -> Any:
+    stem = name.replace("-", "_")
+    return importlib.import_module(neighbours.ANALYSES.get(stem, f"diskbook.report.analysis.{stem}"))
+
+
 def show_all(a: Analysis, name: str, *, figures: bool) -> None:
-    module = importlib.import_module(f"diskbook.report.analysis.{name.replace('-', '_')}")
+    module = module_of(name)
     for cell in sections(name, figures=figures):
         exec(cell, {"a": a, "show": show, name.replace("-", "_"): module})
 
@@ -66,7 +72,7 @@ def test_every_analysis_bears_a_scenario_that_has_none_of_its_parts(tmp_path: Pa
     show_all(a, name, figures=True)
     assert a.headline
     if name != "zone-disks":
-        importlib.import_module(f"diskbook.report.analysis.{name.replace('-', '_')}").pictures(a)
+        module_of(name).pictures(a)
 
 
 @pytest.mark.long

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
+from diskbook.clusters.figures.capacity import capacity
 from diskbook.report.figures import interval_bars
-from diskbook.report.figures.capacity import capacity
 
 
 def test_intervals_are_drawn_over_marks() -> None:

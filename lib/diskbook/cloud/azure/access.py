@@ -14,7 +14,7 @@ from typing import Any
 from azure.core.rest import HttpRequest
 
 from diskbook.cloud.azure.clients import Clients
-from diskbook.design import network_rules, volume_rules
+from diskbook.design import network_rules
 from diskbook.design.model import Scenario
 
 Verbs = Mapping[str, tuple[str, ...]]
@@ -64,7 +64,7 @@ def needs(scenario: Scenario, subscription: str) -> list[Need]:
     parts = [*([] if named else [_OWN_GROUP]), _ALWAYS]
     parts += [] if network.is_private else [_OWN_NETWORK, _SUBNET]
     parts += [_WINDOWS] if any(machine.os == "windows" for machine in scenario.machine) else []
-    parts += [_WITNESS] if volume_rules.witness_redundancy(scenario) else []
+    parts += [_WITNESS] if scenario.witness_redundancy else []
     rows = [Need(f"{whole}/resourceGroups/{named}" if named else whole, _actions(*parts))]
     place = network_rules.subnet(network) if network.is_private else None
     if place is not None:
@@ -81,7 +81,7 @@ def _actions(*parts: Verbs) -> tuple[str, ...]:
 
 def providers(scenario: Scenario) -> tuple[str, ...]:
     """Namespaces that the subscription must have registered for a run of a scenario."""
-    return _PROVIDERS + (("Microsoft.Storage",) if volume_rules.witness_redundancy(scenario) else ())
+    return _PROVIDERS + (("Microsoft.Storage",) if scenario.witness_redundancy else ())
 
 
 def refused(clients: Clients, need: Need) -> list[str]:

@@ -16,7 +16,6 @@ from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.create import SSH_PORT_TAG, Maker, Place
 from diskbook.cloud.azure.graph import Step
 from diskbook.cloud.azure.operation import azure_message, operation
-from diskbook.design import volume_rules
 from diskbook.design.model import Disk, Machine, Scenario
 from diskbook.facts.rules import ULTRA
 from diskbook.results.run import Run
@@ -131,7 +130,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
             by_name |= _machine(maker, scenario, machine, f"r{number}-{machine.name}")
             by_name[f"look r{number}-{machine.name}"] = _inspect(maker, scenario, machine, number)
         needs = tuple(_parts(scenario, number))
-        if redundancy := volume_rules.witness_redundancy(scenario):
+        if redundancy := scenario.witness_redundancy:
             by_name[f"witness r{number}"] = Step(partial(_witness, maker, number, redundancy))
             needs = (*needs, f"witness r{number}")
         by_name[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)

@@ -15,7 +15,6 @@ from azure.core.exceptions import AzureError, ResourceNotFoundError
 from diskbook.cloud.azure import expiry, inventory, ownership, witness
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import azure_message, operation
-from diskbook.design import volume_rules
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
 
@@ -49,7 +48,7 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> Non
     home = witness.home(group, prefix)
     account = witness.account_name(clients.cloud.subscription, home, number)
     start = f"{prefix}r{number}-"
-    kinds = list(_kinds(clients, witnessed=volume_rules.witness_redundancy(run.scenario) is not None))
+    kinds = list(_kinds(clients, witnessed=run.scenario.witness_redundancy is not None))
     with operation(run, "delete replicate", f"r{number} of {group}", clients):
         for rows, begin_delete in kinds:
             own = [row.name for row in rows(group) if _is_of(row.name, start, account)]

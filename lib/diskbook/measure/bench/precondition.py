@@ -2,8 +2,7 @@
 
 A disk that was only filled in order is in the state of a new file, which the writes of the first blocks would
 change while they are measured. So its working set is written over once before the first trial, unless
-`Design.no_overwrite` says why not. Fleets write their files anew before each block (`bench.fleets`), and
-nothing else.
+`Design.no_overwrite` says why not.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from diskbook.design.schedule import PlannedTrial
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB
 from diskbook.hosts.device import Device
-from diskbook.measure.bench import volumes
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.bench.tool_jobs import START_S, read, run_with_retry
 from diskbook.tools import fio, registry
@@ -39,9 +37,7 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
 
     Reads then meet written blocks, and writes blocks that were written over before.
     """
-    device = rig.device(disk, machine)
-    place = {"disk": disk, "disk_id": rig.replicate["disks"][disk]["id"]}
-    _condition(rig, disk, machine, device, place)
+    condition(rig, disk, machine, rig.device(disk, machine), ledger_place(rig, disk))
 
 
 def is_done(rig: Rig, disk: str) -> bool:
@@ -50,22 +46,12 @@ def is_done(rig: Rig, disk: str) -> bool:
     return disk in rig.prefilled and over
 
 
-def prefill_volume(rig: Rig, arm: Arm) -> None:
-    """Make, fill and write over the file on a volume once, as a disk is."""
-    place = ledger_place(rig, arm)
-    if place["disk_id"] not in rig.prefilled:
-        volumes.forget(rig, arm.volume)
-    _condition(rig, place["disk_id"], arm.machine, volumes.device(rig, arm), place)
+def ledger_place(rig: Rig, disk: str) -> dict[str, str]:
+    """How the ledger names a disk."""
+    return {"disk": disk, "disk_id": rig.replicate["disks"][disk]["id"]}
 
 
-def ledger_place(rig: Rig, arm: Arm) -> dict[str, str]:
-    """How the ledger names what an arm measures."""
-    if arm.volume:
-        return volumes.ledger_place(rig, arm.volume)
-    return {"disk": arm.disk, "disk_id": rig.replicate["disks"][arm.disk]["id"]}
-
-
-def _condition(rig: Rig, key: str, machine: str, device: Device, place: Mapping[str, str]) -> None:
+def condition(rig: Rig, key: str, machine: str, device: Device, place: Mapping[str, str]) -> None:
     """Fill and write over what is known by a key in `Rig.prefilled` and `Rig.overwritten`, unless it is."""
     name = place["disk"] or place["volume"]
     needed = layout.filled_bytes(rig.scenario, name)
@@ -143,7 +129,7 @@ def region(rig: Rig, planned: PlannedTrial, attempt: int) -> int:
     arm, load = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
     if load.region == "filled":
         return 0
-    place = ledger_place(rig, arm)
+    place = ledger_place(rig, arm.disk)
     given = [event for event in rig.run.ledger() if event["event"] == "unwritten"]
     ends = [event["offset"] + event["bytes"] for event in given if event["disk_id"] == place["disk_id"]]
     offset: int = max(ends, default=layout.unwritten_offset(rig.scenario, arm.disk))

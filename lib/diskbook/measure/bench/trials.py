@@ -11,26 +11,16 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from diskbook.design import attachments, counters, schedule
+from diskbook.design import attachments, schedule
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts.cluster.steps import StepFailed
-from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost
-from diskbook.measure.bench import (
-    attachment,
-    fleets,
-    guest,
-    node_counters,
-    orphans,
-    precondition,
-    spacing,
-    volumes,
-)
+from diskbook.measure.bench import attachment, guest, orphans, precondition, spacing, steps
 from diskbook.measure.bench.precondition import NoRoomError, prefill
 from diskbook.measure.bench.rig import Rig
-from diskbook.measure.bench.tool_jobs import START_S, read, run_job, run_with_retry
-from diskbook.results.run import Run, now_utc
+from diskbook.measure.bench.steps import StepFailed
+from diskbook.measure.bench.tool_jobs import read, run_job, run_with_retry
+from diskbook.results.run import now_utc
 from diskbook.tools import registry
 from diskbook.tools.job import Job
 from diskbook.tools.protocol import Tool
@@ -40,7 +30,6 @@ __all__ = ["Rig", "measure", "prefill", "read", "run_job", "run_with_retry"]
 
 ATTEMPTS = 2
 PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
-_COUNTERS = (counters.KIND, (counters.KIND, ".counters.json"))
 
 
 def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
@@ -86,27 +75,22 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     if not succeeded:
         events = [event for event in rig.run.ledger() if event.get("replicate") == rig.number]
         raise DiskbookError(f"no trial of block {block.block} succeeded; the last one: {events[-1]['error']}")
-    volumes.check_block(rig, block.block)
+    steps.of(rig.scenario).check(rig, block)
     return True
 
 
 def _prepare(rig: Rig, block: schedule.Block) -> None:
-    """Have volumes idle before a block, all that fleets read on them written anew, and disks filled.
+    """Have disks attached and filled before a block, and all at rest that the scenario has beside them.
 
     Disks are attached and filled before the first block that measures them, so that they begin it alike; one
-    that moves between placements is attached before each block (`attachment.place`).
-    Of blocks for evidence only the first one of a session has the files of fleets written.
-    """
+    that moves between placements is attached before each block (`attachment.place`)."""
     places = attachments.places_before(rig.scenario, block)
     lacking = [place for place in places if not precondition.is_done(rig, place[0])]
     if not block.evidence:
         attachment.place(rig, places)
     for disk, machine in lacking:
         prefill(rig, disk, machine)
-    volumes.idle(rig)
-    if not (block.evidence and rig.warm) and fleets.warm_up(rig):
-        volumes.idle(rig)
-    rig.warm = True
+    steps.of(rig.scenario).prepare(rig, block)
 
 
 def _try_trial(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
@@ -126,10 +110,10 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
         return missing is not None
     planned = missing[0]
     arm, workload = rig.scenario.arm_named(planned.arm), schedule.offered(rig.scenario, planned)
-    if workload.is_fleet:
+    tool, planned_s = _tool(rig, arm, workload), workload.ramp_s + workload.runtime_s
+    if tool.fleet:
         return False  # its step answers to the client that asked, and to no other
-    planned_s = workload.ramp_s + workload.runtime_s
-    files = [file for file in _tool(rig, arm, workload).raw if file not in ("stdout", "stderr")]
+    files = [file for file in tool.raw if file not in ("stdout", "stderr")]
     orphan = orphans.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)
     if orphan is None:
         return False
@@ -139,43 +123,28 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     return _record(rig, planned, orphan.attempt, orphan.output, None, times, extra) and len(missing) == 1
 
 
-def _device(rig: Rig, arm: Arm, load: Workload) -> Device:
-    """What an arm measures, as its machine sees it, filled; fleets fill their files before each block."""
-    if load.is_fleet:
-        return fleets.device(rig, arm)
-    if arm.volume:
-        precondition.prefill_volume(rig, arm)
-        return volumes.device(rig, arm)
-    prefill(rig, arm.disk, arm.machine)
-    return rig.device(arm.disk, arm.machine)
-
-
 def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     """Run one trial and record it. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
     workload = schedule.offered(rig.scenario, planned)
-    output, lost = {}, None
-    device = _device(rig, arm, workload)
+    output: dict[str, bytes] = {}
+    lost, around = None, steps.of(rig.scenario)
+    device = around.device(rig, arm, workload)
     job, times_utc = Job(()), (now_utc(), now_utc())
     try:
         precondition.cache(rig, arm, workload, planned.name(attempt))
-        device = _device(rig, arm, workload)  # a cold one has been attached anew
-        guest.record(rig, arm, workload, device, precondition.ledger_place(rig, arm)["disk_id"])
+        device = around.device(rig, arm, workload)  # a cold one has been attached anew
+        guest.record(rig, arm, workload, device, around.place(rig, arm)["disk_id"])
         seed, offset = _tool_seed(rig.scenario, planned), precondition.region(rig, planned, attempt)
         job = _tool(rig, arm, workload).command(workload, device, seed=seed, offset=offset)
-        totals = _before(rig, arm)
-        started_utc = now_utc()
-        output = _run_tool(rig, arm, workload, planned.name(attempt), device, job)
-        times_utc = started_utc, now_utc()
-        output |= _after(rig, arm, totals)
+        output, times_utc = around.run(rig, arm, workload, planned.name(attempt), device, job)
     except (JobLost, NoRoomError, StepFailed) as failure:
         lost = str(failure)
         times_utc = times_utc[0], now_utc()
-    volumes.settle(rig, arm, workload.write_pct)
     extra = {"lun": device.lun, **_of_job(job), **guest.usage(output)}
     succeeded = _record(rig, planned, attempt, output, lost, times_utc, extra)
     if not succeeded:
-        _forget(rig, arm)
+        around.forget(rig, arm)
     return succeeded
 
 
@@ -183,28 +152,6 @@ def _of_job(job: Job) -> dict[str, Any]:
     """What the ledger keeps of a tool's call: where it does other than asked, and what it writes."""
     notes: dict[str, Any] = {"notes": list(job.notes)} if job.notes else {}
     return notes | ({"content": job.content} if job.content else {})
-
-
-def _before(rig: Rig, arm: Arm) -> dict[str, Any] | None:
-    """Have volumes at rest, owned by the nodes that the arm wants; return what nodes have counted so far."""
-    volumes.await_settled(rig)
-    if arm.volume:
-        volumes.place(rig, arm)
-    return node_counters.before(rig, arm)
-
-
-def _after(rig: Rig, arm: Arm, totals: dict[str, Any] | None) -> dict[str, bytes]:
-    """Return the raw file of what the nodes counted before and after a trial, where they did."""
-    document = node_counters.after(rig, arm, totals)
-    return {} if document is None else {counters.KIND: document}
-
-
-def _forget(rig: Rig, arm: Arm) -> None:
-    """Look again where a disk is, or who owns a volume, before it is used next."""
-    if arm.volume:
-        volumes.forget(rig, arm.volume)
-    else:
-        rig.forget(arm.disk)
 
 
 def _record(
@@ -220,7 +167,7 @@ def _record(
     arm = rig.scenario.arm_named(planned.arm)
     workload = schedule.offered(rig.scenario, planned)
     name, tool = planned.name(attempt), _tool(rig, arm, workload)
-    files = _keep(rig.run, name, output, tool)
+    files = _keep(rig, name, output, tool)
     seen, error = (None, lost) if lost else _measured(tool, output, name, workload)
     rig.run.append(
         "trial",
@@ -239,8 +186,7 @@ def _record(
         ended_utc=times_utc[1],
         machine=arm.machine,
         machine_id=rig.replicate["machines"][arm.machine]["id"],
-        **precondition.ledger_place(rig, arm),
-        **({"owner": volumes.owner_for(rig, arm)} if arm.volume else {}),
+        **steps.of(rig.scenario).place(rig, arm),
         tool=tool.name,
         files=files,
         **_of_plan(planned, workload),
@@ -272,20 +218,11 @@ def _measured(
         return None, str(failure)
 
 
-def _run_tool(
-    rig: Rig, arm: Arm, workload: Workload, name: str, device: Device, job: Job
-) -> dict[str, bytes]:
-    planned_s = workload.ramp_s + workload.runtime_s
-    if workload.is_fleet:
-        return fleets.run(rig, arm, workload, name, job, limit_s=planned_s + START_S)
-    return run_job(rig, arm.machine, name, device, job, planned_s + START_S)
-
-
-def _keep(run: Run, name: str, output: dict[str, bytes], tool: Tool) -> dict[str, dict[str, str]]:
+def _keep(rig: Rig, name: str, output: dict[str, bytes], tool: Tool) -> dict[str, dict[str, str]]:
     """Write a trial's raw files."""
     return {
-        kind: run.write_raw(f"{name}{ending}", output[file])
-        for file, (kind, ending) in (*tool.raw.items(), _COUNTERS)
+        kind: rig.run.write_raw(f"{name}{ending}", output[file])
+        for file, (kind, ending) in {**tool.raw, **steps.of(rig.scenario).raw}.items()
         if output.get(file)
     }
 

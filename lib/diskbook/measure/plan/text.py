@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from diskbook.cost import attach_calls, durations
 from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
-from diskbook.design import attachments, loss_rules, schedule, volume_words
+from diskbook.design import attachments, schedule, volume_words
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.vocabulary import Provenance, Scope
-from diskbook.facts import compute_buckets, disk_options, noise
+from diskbook.facts import compute_buckets, disk_options, neighbours, noise
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.errors import UsageError
@@ -325,7 +325,7 @@ def _moves(scenario: Scenario) -> list[str]:
 
 def _losses(scenario: Scenario) -> list[str]:
     """Say how many losses a replicate plays, and which members they take away; if any."""
-    taken = loss_rules.all_taken_away(scenario)
+    taken = neighbours.volume_rules.all_taken_away(scenario) if scenario.loss else ()
     nodes = sum(len(loss.nodes) for loss in taken)
     disks = sum(len(disks) for loss in taken for disks in loss.disks.values())
     return [

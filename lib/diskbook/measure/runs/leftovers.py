@@ -170,5 +170,5 @@ def _age_s(state: Path) -> float:
 
 def _scratch() -> Iterator[Leftover]:
     """Folders that killed processes wrote in: Jupyter's, and those of fetches."""
-    for path in [*scratch_folders.left(), *neighbours.find(neighbours.STORES, "left")()]:
+    for path in [*scratch_folders.left(), *neighbours.stores.left()]:
         yield Leftover(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))

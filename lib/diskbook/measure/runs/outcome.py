@@ -58,5 +58,5 @@ def of(run: Run) -> Outcome:
 
 def join_catalogue(run: Run) -> None:
     """Let a run that was analysed join the catalogue, as it is now; say what kept it from that."""
-    if why := neighbours.find(neighbours.CATALOGUE, "join")(run):
+    if why := neighbours.catalogue_join.join_finished(run):
         print(f"diskbook: {why}", file=sys.stderr)

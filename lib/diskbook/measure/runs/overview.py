@@ -64,7 +64,7 @@ def _catalogued(folder: Path) -> dict[str, dict[str, Any]]:
     """Rows of runs that the catalogue has as they are; not of those that stand, whose words hold for now."""
     if not folder.is_dir():
         return {}
-    seen = neighbours.find(neighbours.CATALOGUE, "view")(folder).tell()
+    seen = neighbours.catalogue.view(folder).tell()
     rows = seen.joined("runs", None, [*_COLUMNS, "manifest_json", "stands"]).to_pylist()
     return {row["run"]: row for row in rows if not row["stands"]}
 

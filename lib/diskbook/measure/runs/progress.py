@@ -10,7 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from diskbook.design.survival import WORDS
+from diskbook.facts import neighbours
 from diskbook.facts.units import MIB
 
 _OF_TRIALS = ("idle", "place", "fail", "restore", "verify")
@@ -118,7 +118,7 @@ class Progress:
         if event["status"] == "ok":
             online = "online" if event["online"] == "yes" else "offline"
             blocks = f"{event['blocks_verified']} of {event['blocks_written']} blocks verified"
-            what = f"{event['volume']} without {WORDS[event['lost']]}"
+            what = f"{event['volume']} without {neighbours.volume_rules.LOST[event['lost']]}"
             self.say(f"  loss {what}: {online}, {blocks}, whole again after {event['resync_s']:.1f} s")
         elif event["status"] == "failed":
             self.say(f"  loss {event['name']} failed: {event['error']}")

@@ -35,7 +35,7 @@ from diskbook.design.model import Scenario
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.hosts import stage as own_hosts
-from diskbook.measure.bench import checks, failover, losses, volumes
+from diskbook.measure.bench import checks, failover, steps
 from diskbook.measure.bench.own_rig import OwnRig
 from diskbook.measure.bench.trials import Rig, measure
 from diskbook.measure.runs import debug
@@ -116,7 +116,9 @@ def benchmark(run: Run) -> None:
 
 def _apart(run: Run, scenario: Scenario, origin: int) -> bool:
     """Whether something is left to do that comes after the blocks of a replicate."""
-    return bool(failover.remaining(run, scenario, origin) or losses.remaining(run, scenario, origin))
+    return bool(
+        failover.remaining(run, scenario, origin) or steps.of(scenario).is_left(run, scenario, origin)
+    )
 
 
 def teardown(run: Run, say: deletion.Say | None = None) -> None:
@@ -392,15 +394,14 @@ def _play(
         raise DiskbookError(
             f"the machines of replicate {origin} are gone; make new ones: diskbook run --resume {run.name}"
         )
-    rig = Rig.of(clients, run, scenario, row, stop)
+    rig, around = Rig.of(clients, run, scenario, row, stop), steps.of(scenario)
     try:
-        losses.mend(rig, clients)
-        volumes.make(rig, clients)
+        around.make(rig, clients)
         checks.run_checks(rig)
         compared = [block for block in blocks if not block.evidence]
         measure(rig, own_emulator.with_its_clock(run, row, compared))
         failover.run_drills(rig, clients)
-        losses.play(rig, clients)
+        around.play(rig, clients)
         # Last of all, so that it draws no credit that anything else needs.
         measure(rig, [block for block in blocks if block.evidence])
     finally:

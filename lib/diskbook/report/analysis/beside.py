@@ -18,7 +18,7 @@ from types import ModuleType
 
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts import paths
+from diskbook.facts import neighbours, paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.results.run import Run
 
@@ -136,7 +136,8 @@ def module(run: Run, file: Path | None = None) -> ModuleType | None:
     path = _recorded(run, name, file or _named(run.scenario))
     if path is not None:
         return _load(path)
-    package = f"{__package__}.{Path(name).stem}"
+    stem = Path(name).stem
+    package = neighbours.ANALYSES.get(stem, f"{__package__}.{stem}")
     return import_module(package) if find_spec(package) else None
 
 

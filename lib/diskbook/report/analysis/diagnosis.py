@@ -92,7 +92,7 @@ def diagnosed(
     """
     a = analyse(name) if manifest is None else analyse_with(name, manifest)
     if manifest is None and Provenance.IMPORTED in a.provenance:
-        limits = neighbours.find(neighbours.READERS, "limits")(a.manifest)
+        limits = neighbours.imported_limits.head(a.manifest)
     return of_analysis(a, arm, workload, limits)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 
 from diskbook.design.model import Scenario
-from diskbook.report.analysis import disk_options, s2d_azure
-from diskbook.report.analysis.nested import arms as nested_arms
+from diskbook.facts import neighbours
+from diskbook.report.analysis import disk_options
 
 Look = Callable[[Scenario], bool]
 
@@ -35,14 +36,6 @@ def _has_closed_loops(scenario: Scenario) -> bool:
     return any(load.rate is None and load.sync is None for load in scenario.workload)
 
 
-def _has_two_way(scenario: Scenario) -> bool:
-    return any(nested_arms.kind(scenario, arm.name) == nested_arms.BASE for arm in scenario.arm)
-
-
-def _has_volumes(scenario: Scenario) -> bool:
-    return any(arm.volume for arm in scenario.arm)
-
-
 _SINGLE, _RATE = disk_options.SINGLE, disk_options.WRITES
 SECTIONS: Mapping[str, tuple[Section, ...]] = {
     "disk-options": (
@@ -52,28 +45,20 @@ SECTIONS: Mapping[str, tuple[Section, ...]] = {
         Section("the end of a burst", loads=(disk_options.BURST,)),
     ),
     "local-disk": (Section("curves and knees", part="closed loop", has_part=_has_closed_loops),),
-    "nested-resiliency": (
-        Section("ratios to the two-way mirror", part="arm on a two-way mirror", has_part=_has_two_way),
-        Section("losses and resync", part="[[loss]]", has_part=lambda scenario: bool(scenario.loss)),
-    ),
-    "s2d-azure": (
-        Section("the map of ratios", arms=(s2d_azure.CLUSTER, s2d_azure.SERVER)),
-        Section("more disks", arms=(s2d_azure.MORE_DISKS, s2d_azure.SERVER)),
-        Section("the load away from its owner", arms=(s2d_azure.REMOTE, s2d_azure.CLUSTER)),
-        Section("what volumes may do", part="arm on a volume", has_part=_has_volumes),
-    ),
     "shared-zrs": (
         Section("reservations", part="[[check]]", has_part=lambda scenario: bool(scenario.check)),
         Section("zone drills", part="[[drill]]", has_part=lambda scenario: bool(scenario.drill)),
     ),
 }
-"""By the analysis that a scenario names. Those that are not here show whatever there is."""
+"""By the analysis that a scenario names. A neighbour's has its own; others show whatever there is."""
 
 
 def missing(scenario: Scenario) -> list[str]:
     """Say in a sentence which sections a scenario's report will leave out, and why; nothing where none."""
     name = scenario.analysis_notebook.removeprefix("3-analyse-")
-    lacking = {section.shows: tuple(section.lacking(scenario)) for section in SECTIONS.get(name, ())}
+    own = neighbours.ANALYSES.get(name.replace("-", "_"))
+    sections = import_module(own).SECTIONS if own else SECTIONS.get(name, ())
+    lacking = {section.shows: tuple(section.lacking(scenario)) for section in sections}
     parts = [f"{shows} (no {' and no '.join(names)})" for shows, names in lacking.items() if names]
     if not parts:
         return []

@@ -102,7 +102,7 @@ def catalogued(opened: Sequence[Run]) -> dict[Run, Measured]:
     known: dict[Run, Measured] = {}
     for parent in {run.folder.parent for run in opened}:
         names = {run.name: run for run in opened if run.folder.parent == parent}
-        seen = neighbours.find(neighbours.CATALOGUE, "view")(parent, names.keys()).tell()
+        seen = neighbours.catalogue.view(parent, names.keys()).tell()
         rows = seen.joined("runs", None, ["run", "scenario_json", "manifest_json"]).to_pylist()
         compared = seen.joined("comparisons", None, ["run", *schema.COMPARISONS.names]).to_pandas()
         of_run = dict(iter(compared.groupby("run", sort=False)))

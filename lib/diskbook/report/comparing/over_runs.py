@@ -120,7 +120,7 @@ def compare(scenario: str, place: str | None = None) -> OverRuns:
     UsageError
         When no run there is of that scenario, or none compares anything.
     """
-    seen = neighbours.find(neighbours.CATALOGUE, "view")(place).tell()
+    seen = neighbours.catalogue.view(place).tell()
     runs = seen.frame("runs", scenario, _RUNS)
     if runs.empty:
         known = set(seen.frame("runs", None, ["run"])["scenario"])

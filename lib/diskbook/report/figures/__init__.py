@@ -1,9 +1,6 @@
 """Figures of a run: drawn from tables, captioned from computed numbers, exported byte for byte the same."""
 
-from diskbook.report.figures.binding import binding
 from diskbook.report.figures.campaign_map import campaign_map
-from diskbook.report.figures.capacity import capacity
-from diskbook.report.figures.copies import copies
 from diskbook.report.figures.credit import credit
 from diskbook.report.figures.depth_curves import depth_curves
 from diskbook.report.figures.export import (
@@ -18,15 +15,12 @@ from diskbook.report.figures.export import (
     refuse_others,
 )
 from diskbook.report.figures.failover import drill
-from diskbook.report.figures.fleet import fleet
 from diskbook.report.figures.forest import forest
 from diskbook.report.figures.load_curve import load_curve
-from diskbook.report.figures.loss_matrix import loss_matrix
 from diskbook.report.figures.percentiles import tail
 from diskbook.report.figures.predicted import drives
 from diskbook.report.figures.published import shares
 from diskbook.report.figures.rates import rates
-from diskbook.report.figures.ratio_map import ratio_map
 from diskbook.report.figures.runs_forest import runs_forest
 from diskbook.report.figures.strip import strip
 from diskbook.report.figures.style import ArmLook, Picture, looks
@@ -38,10 +32,7 @@ __all__ = [
     "Picture",
     "as_png",
     "as_svg",
-    "binding",
     "campaign_map",
-    "capacity",
-    "copies",
     "credit",
     "data_csv",
     "depth_curves",
@@ -49,14 +40,11 @@ __all__ = [
     "drives",
     "export",
     "export_all",
-    "fleet",
     "forest",
     "html",
     "load_curve",
     "looks",
-    "loss_matrix",
     "rates",
-    "ratio_map",
     "refuse_others",
     "runs_forest",
     "shares",

@@ -95,7 +95,7 @@ def read_all(folder: Path) -> tuple[list[Entry], list[str]]:
     """
     if not folder.is_dir():
         raise DiskbookError(f"{folder} is no folder; name one that holds runs")
-    seen = neighbours.find(neighbours.CATALOGUE, "view")(folder).tell()
+    seen = neighbours.catalogue.view(folder).tell()
     known, compared = _catalogued(seen)
     entries, unreadable = [], []
     for path in sorted(folder.glob("*/manifest.json")):

@@ -26,7 +26,7 @@ def test_every_claim_of_the_five_articles_is_judged(judged: pd.DataFrame) -> Non
 
 
 def test_no_rule_is_without_its_claim(judged: pd.DataFrame) -> None:
-    for article, start in claims.JUDGES:
+    for article, start in claims.judges():
         of_article = judged.loc[judged["article"] == article, "claim"]
         assert of_article.str.startswith(start).sum() == 1, start
 

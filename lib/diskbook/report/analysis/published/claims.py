@@ -5,17 +5,18 @@ The claims are those of published-setups.csv.
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from diskbook.facts import paths, quantities
+from diskbook.facts import neighbours, paths, quantities
 from diskbook.facts.errors import DiskbookError
-from diskbook.report.analysis.published import claims_nested, claims_s2d, setups, support
+from diskbook.report.analysis.published import setups, support
 from diskbook.report.analysis.published.verdict import ClaimVerdict, Finding, Judge, of_drive, one_figure
 
-__all__ = ["JUDGES", "ClaimVerdict", "judge", "read"]
+__all__ = ["JUDGES", "ClaimVerdict", "judge", "judges", "read"]
 
 
 def read(folder: Path = paths.REFERENCE) -> pd.DataFrame:
@@ -53,8 +54,14 @@ def judge(assessed: pd.DataFrame, claims: pd.DataFrame | None = None) -> pd.Data
     return claims.assign(verdict=[verdict for verdict, _ in judged], why=[why for _, why in judged])
 
 
+def judges() -> dict[tuple[str, str], Judge | str]:
+    """What judges each claim: `JUDGES`, and those that neighbours have."""
+    modules = [import_module(name) for name in neighbours.CLAIMS]
+    return JUDGES | {claim: answer for module in modules for claim, answer in module.JUDGES.items()}
+
+
 def _judge(article: str, claim: str, assessed: pd.DataFrame) -> Finding:
-    for (of, start), answer in JUDGES.items():
+    for (of, start), answer in judges().items():
         if of == article and claim.startswith(start):
             figures = assessed[assessed["article"] == article]
             return (ClaimVerdict.NOT_MEASURED, answer) if isinstance(answer, str) else answer(figures)
@@ -220,8 +227,6 @@ def _add_up(figures: pd.DataFrame) -> Finding:
 _NO_FIGURE = "no figure bears on it"
 
 JUDGES: dict[tuple[str, str], Judge | str] = {
-    **claims_s2d.JUDGES,
-    **claims_nested.JUDGES,
     ("shared-zrs", "2 % overhead"): _two_percent,
     ("shared-zrs", "25 % more write latency"): _remote_zone,
     ("shared-zrs", "not both zones fail alike"): f"{_NO_FIGURE}: no zone was made to fail",

@@ -1,0 +1,1 @@
+"""The analyses of s2d-azure and nested-resiliency."""

@@ -1,0 +1,230 @@
+"""The analysis of `nested-resiliency`: kinds of volumes under a fleet, what is arithmetic, what is left."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from diskbook.clusters import figures
+from diskbook.clusters.analysis import findings
+from diskbook.clusters.analysis.nested import (
+    arms,
+    below,
+    capacity,
+    fairness,
+    losses,
+    resync,
+    saturated,
+    tiers,
+    verdicts,
+)
+from diskbook.clusters.figures.ratio_map import Across
+from diskbook.design.model import Scenario
+from diskbook.facts.units import KIB
+from diskbook.report.analysis.needs import Section
+from diskbook.report.analysis.once import once
+from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
+from diskbook.report.analysis.run import Analysis
+from diskbook.report.figures import Picture
+from diskbook.report.show.html import Html, escaped, table
+from diskbook.report.show.tables import capital
+
+ARTICLE = "nested-resiliency"
+
+
+def _has_two_way(scenario: Scenario) -> bool:
+    return any(arms.kind(scenario, arm.name) == arms.BASE for arm in scenario.arm)
+
+
+SECTIONS = (
+    Section("ratios to the two-way mirror", part="arm on a two-way mirror", has_part=_has_two_way),
+    Section("losses and resync", part="[[loss]]", has_part=lambda scenario: bool(scenario.loss)),
+)
+"""What each section of the report rests on."""
+
+
+def pictures(a: Analysis) -> tuple[Picture, ...]:
+    """Figures of this analysis, in the order of the notebook."""
+    drawn = (a.ratios, ratio_map(a), capacity_picture(a), fairness.picture(a))
+    return (*drawn, losses.copies_picture(a), losses.matrix_picture(a), a.all_trials)
+
+
+def standing(a: Analysis) -> list[str]:
+    """Say which numbers of this run are findings."""
+    return arms.standing(a.provenance)
+
+
+def findings_counted(a: Analysis) -> list[str]:
+    """Count comparisons by finding (`findings.counted`)."""
+    return findings.counted(a)
+
+
+@once
+def ratio_map(a: Analysis) -> Picture:
+    """Figure: ratios to the two-way mirror, those that disk I/Os alone predict, and what is left."""
+    cells = saturated.ratios(a)
+    held = cells[cells["held"] & cells["bound"].notna()]
+    near = int(((held["left"] - 1).abs() <= saturated.NEAR).sum())
+    title = "No kind of volume was measured beside a two-way mirror with full queues"
+    if len(cells):
+        title = f"Counting disk I/Os predicts {near} of {len(cells)} ratios to the two-way mirror"
+    what = "a kind / the two-way mirror"
+    across = Across("cell", "share of writes, by kind of volume", 2.0, saturated.column_names(a, cells))
+    panels = saturated.panels(cells)
+    return figures.ratio_map(panels, what, "ratio-map", title, a.run.name, a.provenance, across)
+
+
+def ratio_table(a: Analysis) -> Html:
+    """Every ratio to the two-way mirror with its interval, its bound and what is left."""
+    cells = saturated.ratios(a)
+    if cells.empty:
+        return Html("<p>No kind of volume was measured beside a two-way mirror with full queues.</p>")
+    shown = cells.assign(
+        Arm=[a.labels[name] for name in cells["arm"]],
+        Load=[
+            f"{row['block_size_bytes'] / KIB:.0f}K, {row['write_pct']} % writes"
+            for row in cells.to_dict("records")
+        ],
+        held=cells["held"].map({True: "both", False: "not both"}),
+    )
+    names = {"ratio": "IOPS ratio", "low": "from", "high": "to", "latency_ratio": "Latency ratio",
+             "bound": "By disk I/Os", "left": "Left", "held": "On a limit", "n_blocks": "Blocks"}  # fmt: skip
+    picked = shown[["Arm", "Load", *names]].rename(columns=names).astype({"Blocks": int})
+    return table(picked, f"Full queues: times the two-way mirror, 95 % intervals ({a.provenance})")
+
+
+def ratio_words(a: Analysis) -> list[str]:
+    """Say what of the ratios is arithmetic, and what is left."""
+    return saturated.words(a, saturated.ratios(a))
+
+
+def below_table(a: Analysis) -> Html:
+    """Latency ratios below all limits, beside what the slowest copy alone would give."""
+    return _table(
+        below.table(a), f"Below all limits ({a.provenance})", "Nothing was compared below all limits."
+    )
+
+
+def below_words(a: Analysis) -> list[str]:
+    """Say what a latency below all limits rests on."""
+    return below.words(a)
+
+
+def sets_table(a: Analysis) -> Html:
+    """Data sets and mirror tiers of accelerated parity."""
+    return _table(tiers.sets_table(a), "Data set against mirror tier", "No volume has two tiers.")
+
+
+def tier_words(a: Analysis) -> list[str]:
+    """Say what it brings that the data set lies inside the mirror tier."""
+    return tiers.words(a)
+
+
+def tier_table(a: Analysis) -> Html:
+    """Mirror fill and slow-tier allocations of the trials."""
+    nothing = "No counters of the mirror tier were kept, so that nothing counted tells where writes went."
+    return _table(tiers.counted_table(a), f"Counted by ReFS, medians of trials ({a.provenance})", nothing)
+
+
+@once
+def capacity_picture(a: Analysis) -> Picture:
+    """Figure: usable capacity against measured performance."""
+    points = capacity.points(a)
+    title = "Nothing was measured to hold capacity against"
+    writes = points[(points["write_pct"] == 100) & (points["arm"] != arms.base(a))]
+    if len(writes):
+        least = writes.sort_values("ratio").iloc[0]
+        title = (
+            f"{capital(least['label'])}: {least['capacity_pct']:.0f} % of the drives to use, "
+            f"{least['ratio']:.2f} of a mirror's writes"
+        )
+    return figures.capacity(points, title, a.run.name, a.provenance)
+
+
+def efficiency_table(a: Analysis) -> Html:
+    """Usable share of the drives by kind of volume and drives a node."""
+    return table(capacity.efficiency_table(a), "Usable share of the drives (documented rules)")
+
+
+def decision_table(a: Analysis) -> Html:
+    """Drives and dollars for equal usable capacity, beside what was measured."""
+    return table(
+        capacity.decision_table(a), "The decision: bounds by drives alone, list prices (dated table)"
+    )
+
+
+def decision_words(a: Analysis) -> list[str]:
+    """Say what the table of the decision rests on."""
+    return capacity.decision_words(a)
+
+
+def fleet_picture(a: Analysis) -> Picture:
+    """Figure: every machine of the fleet beside the mean of its trial."""
+    return fairness.picture(a)
+
+
+def fleet_table(a: Analysis) -> Html:
+    """How evenly the machines of a trial were served, and whether they measured together."""
+    return _table(
+        fairness.table(a), f"Machines of a trial, medians ({a.provenance})", f"{fairness.NO_FLEET}."
+    )
+
+
+def percentile_table(a: Analysis) -> Html:
+    """VMFleet's mean of percentiles beside the percentile of all I/Os."""
+    caption = f"99th percentiles of a fleet, full queues, medians over trials ({a.provenance})"
+    return _table(fairness.percentile_table(a), caption, "No percentiles of single machines were kept.")
+
+
+def moved_words(a: Analysis) -> list[str]:
+    """Say what it costs that machines run away from the owners of their volumes."""
+    return fairness.moved_words(a)
+
+
+def copies(a: Analysis) -> Picture:
+    """Figure: where the copies of each kind of volume lie."""
+    return losses.copies_picture(a)
+
+
+def loss_matrix(a: Analysis) -> Picture:
+    """Figure: kinds of volumes against what is lost, played and by the rule."""
+    return losses.matrix_picture(a)
+
+
+def loss_words(a: Analysis) -> list[str]:
+    """Say what was played, what was lost, and where the rule and what was played differ."""
+    return losses.words(a)
+
+
+def loss_table(a: Analysis) -> Html:
+    """Every loss that was played, one row each."""
+    return _table(losses.loss_table(a), f"Losses ({a.provenance})", "No loss was played in this run.")
+
+
+def resync_table(a: Analysis) -> Html:
+    """What came back after the losses that volumes outlived, and what the load kept meanwhile."""
+    return _table(resync.table(a), f"Resync, medians ({a.provenance})", "No loss was played in this run.")
+
+
+def resync_words(a: Analysis) -> list[str]:
+    """Say what the load keeps while lost parts come back."""
+    return resync.words(a)
+
+
+def claims_table(a: Analysis) -> Html:
+    """The article's claims with verdicts and reasons, and the verdict that this run gives."""
+    sentences = claims.read()
+    sentences = sentences[sentences["article"] == ARTICLE]
+    judged = claims.judge(published.assess(published.read(ARTICLE)), sentences)
+    return published_tables.claims_of(judged, ARTICLE, answers(a), a.provenance)
+
+
+def answers(a: Analysis) -> dict[str, str]:
+    """This run's verdict on each claim with its reason, by the claim's first words."""
+    return {claim: f"{verdict}: {why}" for claim, (verdict, why) in verdicts.verdicts(a).items()}
+
+
+def _table(rows: pd.DataFrame, caption: str, nothing: str) -> Html:
+    """A table, or a sentence where it has no rows."""
+    if rows.empty:
+        return Html(f"<p>{escaped(nothing[0].upper() + nothing[1:])}</p>")
+    return table(rows, caption)

@@ -1,0 +1,183 @@
+"""Maps of ratios of the cluster and one server: measured, and as documented limits alone predict them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from diskbook.clusters.analysis import claims_s2d
+from diskbook.clusters.analysis.s2d import sweep
+from diskbook.clusters.stats import cell_ratios, volume_setups
+from diskbook.clusters.stats.ratio_map import ratio_map
+from diskbook.clusters.stats.volume_bound import Load, Setup
+from diskbook.facts.units import KIB
+from diskbook.report.show.analysed import Analysed
+from diskbook.stats import knee
+
+CLUSTER, SERVER = "s2d-3", "ss-4"
+ARTICLES_MS = 4.03
+"""Latency that follows from the article's one rate: 8 / 1,985 IOPS."""
+SUBSTITUTE = "Standard_D16s_v5"
+NEAR = 0.05
+
+
+def measured(a: Analysed) -> pd.DataFrame:
+    """Ratio of IOPS of every cell that both arms have: geometric mean over blocks, paired.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `load, threads, ratio, capped, latency_ratio, workload`; `capped`: a limit sets one rate or both.
+    """
+    logs = cell_ratios.log_ratios(sweep.totals(a), CLUSTER, SERVER)
+    if logs.empty:
+        return pd.DataFrame(columns=["load", "threads", "ratio", "latency_ratio", "capped", "workload"])
+    means = logs.groupby(cell_ratios.LOAD).mean().apply(np.exp).reset_index()
+    held = set(
+        sweep.cells(a).loc[knee.on_a_limit(sweep.cells(a)), ["arm", "workload"]].itertuples(index=False)
+    )
+    capped = [any((arm, load) in held for arm in (CLUSTER, SERVER)) for load in means["workload"]]
+    shown = pd.DataFrame(
+        {
+            "load": [_load(*place) for place in zip(means["block_size_bytes"], means["kind"], strict=True)],
+            "threads": means["outstanding"] / sweep.queue_depth(a),
+            "ratio": means["ratio"],
+            "capped": capped,
+            "latency_ratio": means["latency_ratio"],
+            "workload": means["workload"],
+        }
+    )
+    order = (
+        means["block_size_bytes"].astype(float) * 10 + (means["kind"] == "write") + means["outstanding"] / 1e6
+    )
+    return shown.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
+
+def setups(a: Analysed) -> tuple[Setup, Setup] | None:
+    """Cluster, whose owner answers reads, and server with this run's limits; None where one was not made."""
+    replicates = a.manifest["replicates"]
+    known = volume_setups.measured(a.scenario, replicates[0]) if replicates else {}
+    if CLUSTER not in known or SERVER not in known:
+        return None
+    return replace(known[CLUSTER], local_share=1.0), known[SERVER]
+
+
+def predicted(
+    a: Analysed, other: Setup, base: Setup, *, spent: bool = False, own_latency: bool = True
+) -> pd.DataFrame:
+    """Map that documented limits alone predict for two set-ups, over the loads of this run."""
+    rows, latencies = [], _latencies(a) if own_latency else {}
+    for place, load in _loads(a):
+        latency = latencies.get(place, ARTICLES_MS)
+        (cell,) = ratio_map(other, base, [load], latency, spent=spent)
+        held = cell.other.limit is not None or cell.base.limit is not None
+        threads = (load.outstanding or 0) / sweep.queue_depth(a)
+        rows.append((_load(place[1], place[0]), threads, cell.ratio, held))
+    return pd.DataFrame(rows, columns=["load", "threads", "ratio", "capped"])
+
+
+def beside(a: Analysed) -> dict[str, pd.DataFrame]:
+    """The measured map and the predicted one, by title."""
+    panels = {f"Measured ({a.provenance})": measured(a)}
+    both = setups(a)
+    if both is not None:
+        panels["Predicted by documented limits alone"] = predicted(a, *both)
+    return panels
+
+
+def of_sizes(a: Analysed) -> dict[str, pd.DataFrame]:
+    """Predicted maps for the article's sizes, and for the substitute on burst and on base."""
+    today = claims_s2d.cluster(SUBSTITUTE, bursting=True), claims_s2d.server(bursting=True)
+    return {
+        "The article's sizes in 2019: L16s nodes, D32s_v3, no bursts": predicted(
+            a, claims_s2d.cluster(), claims_s2d.server(), own_latency=False
+        ),
+        "D16s_v5 nodes today, on burst credit": predicted(a, *today, own_latency=False),
+        "D16s_v5 nodes today, credit spent": predicted(a, *today, spent=True, own_latency=False),
+    }
+
+
+def words(a: Analysed) -> list[str]:
+    """Say how many findings the map holds, and what of it the limits alone predict."""
+    cells = measured(a)
+    if cells.empty:
+        return ["no load was measured on both the cluster and one server, so there is no map"]
+    error = (cells["ratio"] * cells["latency_ratio"] - 1.0).abs()
+    lines = [
+        f"{len(cells)} cells are {len(cells)} findings: IOPS ratio x latency ratio is 1 within "
+        f"{100 * error.max():.1f} % in all of them, and MB/s are IOPS x block size, so that three tables of "
+        "ratios would say one thing three times"
+    ]
+    both = setups(a)
+    if both is not None:
+        joined = cells.merge(predicted(a, *both), on=["load", "threads"], suffixes=("", "_predicted"))
+        lines += _held_words(joined[joined["capped"]]) + _free_words(joined[~joined["capped"]])
+    if len(a.manifest["replicates"]) < 2:
+        lines.append(
+            "one replicate: what sets the machines apart is part of every ratio, so that none of them has "
+            "a verdict"
+        )
+    return lines
+
+
+def _held_words(held: pd.DataFrame) -> list[str]:
+    """Say of the cells on limits what documented limits predict, and which reads they do not."""
+    if held.empty:
+        return []
+    near = (held["ratio"] / held["ratio_predicted"] - 1.0).abs() <= NEAR
+    others = held[~near & held["load"].str.endswith("read")].to_dict("records")
+    return [
+        f"{len(held)} cells sit on a limit, and documented limits alone predict {int(near.sum())} of their "
+        f"ratios within {100 * NEAR:.0f} %: there the map compares VM sizes, not storage",
+        *(
+            f"{row['load']} with {row['threads']:g} threads is not as they predict ({row['ratio']:.2f}, not "
+            f"{row['ratio_predicted']:.2f}, which has the owner answer all reads)"
+            for row in others
+        ),
+    ]
+
+
+def _free_words(free: pd.DataFrame) -> list[str]:
+    """Say of the cells below all limits what the cluster costs there."""
+    if free.empty:
+        return []
+    return [
+        f"{len(free)} cells sit on no limit; there the cluster does {free['ratio'].min():.2f} to "
+        f"{free['ratio'].max():.2f} times the IOPS of one server: what copies, network and software cost"
+    ]
+
+
+def _loads(a: Analysed) -> Iterator[tuple[tuple[str, int], Load]]:
+    """Loads of the map with their curve: kind and block size."""
+    meets = [item for item in a.scenario.workload if item.meets(CLUSTER) and item.meets(SERVER)]
+    names = set(sweep.loads(a))
+    listed = [item for item in meets if item.name in names and item.write_pct in (0, 100)]
+    for item in sorted(listed, key=lambda load: (load.block_size, load.write_pct, load.threads)):
+        kind = "write" if item.write_pct else "read"
+        yield (kind, item.block_size), Load(item.block_size, item.write_pct / 100, item.outstanding)
+
+
+def _latencies(a: Analysed) -> Mapping[tuple[str, int], float]:
+    """Latency of one server that does not wait, by kind and block size, in ms."""
+    rows = sweep.knees(a)
+    if rows.empty:
+        return {}
+    own = rows[(rows["arm"] == SERVER) & rows["latency_ms"].notna()]
+    return {
+        (str(row["kind"]), int(row["block_size_bytes"])): float(row["latency_ms"])
+        for row in own.to_dict("records")
+        if not math.isnan(row["latency_ms"])
+    }
+
+
+def names(a: Analysed) -> str:
+    """The two sides of the ratio, e.g. "cluster / server"."""
+    return " / ".join(a.labels.get(name, name) for name in (CLUSTER, SERVER))
+
+
+def _load(block_bytes: float, kind: str) -> str:
+    return f"{block_bytes / KIB:.0f}K {kind}"

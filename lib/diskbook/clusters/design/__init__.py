@@ -1,0 +1,1 @@
+"""Volumes, fleets and losses in a scenario: what they need, where copies lie, what they outlive. Pure."""

@@ -1,0 +1,160 @@
+"""What volumes and clusters need: nodes, witness, disks, room in the pool. Pure.
+
+Sources: Microsoft's "Nested resiliency for Storage Spaces Direct", "Understanding cluster and pool quorum"
+and "Use Storage Spaces Direct in guest virtual machine clusters" (windowsserverdocs, read 2026-11-21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from diskbook.design.model import Scenario, Volume
+from diskbook.facts.rules import Violation
+
+GUEST_NODES = range(2, 4)
+"""Nodes that a cluster of virtual machines may have."""
+LEAST_DISKS = 2
+"""Data disks that each of them must have."""
+NESTED_DISKS = 4
+"""Disks a node that nested resiliency needs."""
+COPIES: Mapping[str, int] = {
+    "simple": 1,
+    "two-way": 2,
+    "three-way": 3,
+    "nested-mirror": 4,
+    "nested-parity": 4,
+}
+"""Copies of each byte; of a nested-parity volume those of its mirror tier."""
+MOST_COLUMNS_OF_PARITY = 7
+"""Disks a node over which a parity tier stripes at most: the documented efficiency rises no further."""
+COMPUTER_NAME = 15
+"""Characters of a NetBIOS name, which a Windows computer has."""
+MOST_NAME = COMPUTER_NAME - len("r99-")
+"""Characters of a machine's name, before which its replicate is written."""
+_NODES = {"two-way": 2, "three-way": 3}
+
+
+def check(scenario: Scenario) -> Iterator[Violation]:
+    """Yield the rules that clusters and volumes break; of each with one sentence with the way out."""
+    for cluster in scenario.cluster:
+        where = f"[[cluster]] {cluster.name}: "
+        if len(cluster.nodes) not in GUEST_NODES:
+            sentence = (
+                f"a cluster of virtual machines has 2 or 3 nodes, not {len(cluster.nodes)}; change nodes"
+            )
+            yield Violation("cluster-nodes", where + "nodes", sentence)
+        if len(cluster.nodes) == 2 and cluster.witness == "none":
+            sentence = 'two nodes need a witness, or both stop when either fails; write witness = "cloud"'
+            yield Violation("cluster-witness", where + "witness", sentence)
+    yield from _names_too_long(scenario)
+    for volume in scenario.volume:
+        yield from _of_volume(scenario, volume)
+    yield from _pools_too_small(scenario)
+
+
+def footprint_gib(volume: Volume, nodes: int, disks: int) -> float:
+    """Return what all volumes of an entry take of the pool, in GiB.
+
+    Parameters
+    ----------
+    volume
+        The entry.
+    nodes, disks
+        Machines of the pool, and disks of each.
+
+    Notes
+    -----
+    A byte of a parity tier takes n / (n - 1) on each of two nodes, n the disks a node, at most 7
+    ("Nested resiliency for Storage Spaces Direct": capacity efficiency).
+    """
+    if volume.kind != "nested-parity":
+        return volume.count * COPIES[volume.kind] * volume.room_gib
+    n = min(disks, MOST_COLUMNS_OF_PARITY)
+    parity = nodes * (volume.parity_gib or 0) * Fraction(n, max(1, n - 1))
+    return float(volume.count * (COPIES[volume.kind] * (volume.mirror_gib or 0) + parity))
+
+
+def efficiency(volume: Volume, nodes: int, disks: int) -> float:
+    """Return the usable share of the drives that the volumes of an entry lie on (`footprint_gib`)."""
+    return volume.count * volume.room_gib / footprint_gib(volume, nodes, disks)
+
+
+def _of_volume(scenario: Scenario, volume: Volume) -> Iterator[Violation]:
+    where = f"[[volume]] {volume.name}: "
+    nodes, disk = len(scenario.nodes_of(volume)), scenario.disk_named(volume.disk)
+    if volume.nested and nodes != 2:
+        sentence = (
+            f"nested resiliency needs exactly two nodes, not {nodes}; take three-way, or another cluster"
+        )
+        yield Violation("nested-nodes", where + "kind", sentence)
+    if volume.nested and disk.count < NESTED_DISKS:
+        sentence = f"nested resiliency needs {NESTED_DISKS} disks a node, not {disk.count}; "
+        sentence += f"raise count of {disk.name}"
+        yield Violation("nested-disks", where + "disk", sentence)
+    if nodes < _NODES.get(volume.kind, 1):
+        least = _NODES[volume.kind]
+        sentence = f"a {volume.kind} mirror needs at least {least} nodes, not {nodes}; add nodes"
+        yield Violation("mirror-nodes", where + "kind", sentence)
+    if volume.cluster is not None and disk.count < LEAST_DISKS:
+        sentence = (
+            f"each node needs at least {LEAST_DISKS} disks, not {disk.count}; raise count of {disk.name}"
+        )
+        yield Violation("pool-disks", where + "disk", sentence)
+    yield from _of_disks(scenario, volume)
+
+
+def _names_too_long(scenario: Scenario) -> Iterator[Violation]:
+    """Machines of pools whose names in Azure are no names of computers: steps of the cluster go by these."""
+    pooled = dict.fromkeys(name for volume in scenario.volume for name in scenario.nodes_of(volume))
+    for name in pooled:
+        if len(name) > MOST_NAME:
+            sentence = (
+                f"Windows takes {COMPUTER_NAME} characters for a computer, r1- to r99- before it counted; "
+                f"take at most {MOST_NAME} for a machine of a pool"
+            )
+            yield Violation("node-name", f"[[machine]] {name}: name", sentence)
+
+
+def _of_disks(scenario: Scenario, volume: Volume) -> Iterator[Violation]:
+    where, disk = f"[[volume]] {volume.name}: ", scenario.disk_named(volume.disk)
+    if disk.ephemeral:
+        sentence = (
+            f"{disk.name} is local storage, which is gone with its machine; take managed disks for a pool"
+        )
+        yield Violation("pool-local", where + "disk", sentence)
+    if disk.cache != "None":
+        sentence = f"a host would cache {disk.name} unknown to the pool; leave its cache out"
+        yield Violation("pool-cache", where + "disk", sentence)
+    if disk.max_shares > 1:
+        sentence = f"{disk.name} is shared, and a pool's disk is one node's; leave its max_shares out"
+        yield Violation("pool-shared", where + "disk", sentence)
+    for name in scenario.nodes_of(volume):
+        if scenario.machine_named(name).os != "windows":
+            sentence = (
+                f'machine {name} runs Linux, and Storage Spaces is Windows\'; write os = "windows" there'
+            )
+            yield Violation("pool-system", where + ("machine" if volume.machine else "cluster"), sentence)
+    columns = disk.count // 2 if volume.nested else disk.count  # each node has two copies
+    if volume.columns > columns:
+        sentence = (
+            f"{volume.columns} columns of a {volume.kind} volume do not fit on {disk.count} disks a node; "
+        )
+        yield Violation("columns", where + "columns", sentence + f"take at most {columns}")
+
+
+def _pools_too_small(scenario: Scenario) -> Iterator[Violation]:
+    """Pools that the volumes on them do not fit in."""
+    pools: dict[tuple[tuple[str, ...], str], list[Volume]] = {}
+    for volume in scenario.volume:
+        pools.setdefault((scenario.nodes_of(volume), volume.disk), []).append(volume)
+    for (nodes, name), volumes in pools.items():
+        disk = scenario.disk_named(name)
+        room = len(nodes) * disk.count * disk.size_gib
+        taken = sum(footprint_gib(volume, len(nodes), disk.count) for volume in volumes)
+        if taken > room:
+            sentence = (
+                f"{taken:,.0f} GiB with all copies do not fit in the pool of {room:,} GiB; "
+                "make the volumes smaller, or raise count or size_gib of the disk"
+            )
+            yield Violation("pool-size", f"[[volume]] {volumes[-1].name}: disk", sentence)

@@ -1,0 +1,1 @@
+"""Making volumes on nodes, and measuring and failing them."""

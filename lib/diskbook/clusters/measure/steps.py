@@ -1,0 +1,101 @@
+"""Steps around the trials of a scenario on volumes: made, waited for, placed, counted, and lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from diskbook.cloud.azure.clients import Clients
+from diskbook.clusters.design import counters
+from diskbook.clusters.measure import fleets, losses, node_counters, volumes
+from diskbook.clusters.powershell import steps as powershell
+from diskbook.design.model import Arm, Scenario, Workload
+from diskbook.design.schedule import Block
+from diskbook.hosts.device import Device
+from diskbook.measure.bench.rig import Rig
+from diskbook.measure.bench.steps import StepFailed, Steps
+from diskbook.measure.bench.tool_jobs import START_S
+from diskbook.results.run import Run, now_utc
+from diskbook.tools.job import Job
+
+Result = tuple[dict[str, bytes], tuple[str, str]]
+
+
+class VolumeSteps(Steps):
+    """Steps of a scenario on volumes; its arms on disks are measured as others are."""
+
+    raw: ClassVar[Mapping[str, tuple[str, str]]] = {counters.KIND: (counters.KIND, ".counters.json")}
+
+    def make(self, rig: Rig, clients: Clients) -> None:
+        """Bring back what a killed run has left away; make clusters, pools and volumes."""
+        losses.mend(rig, clients)
+        volumes.make(rig, clients)
+
+    def is_left(self, run: Run, scenario: Scenario, origin: int) -> bool:
+        """Tell whether losses were not played to their end."""
+        return bool(losses.remaining(run, scenario, origin))
+
+    def play(self, rig: Rig, clients: Clients) -> None:
+        """Play the losses."""
+        losses.play(rig, clients)
+
+    def prepare(self, rig: Rig, block: Block) -> None:
+        """Have volumes idle, and all that fleets read on them written anew.
+
+        Of blocks for evidence only the first one of a session has the files of fleets written.
+        """
+        volumes.idle(rig)
+        if not (block.evidence and rig.warm) and fleets.warm_up(rig):
+            volumes.idle(rig)
+        rig.warm = True
+
+    def check(self, rig: Rig, block: Block) -> None:
+        """Make sure that volumes are still healthy."""
+        volumes.check_block(rig, block.block)
+
+    def device(self, rig: Rig, arm: Arm, load: Workload) -> Device:
+        """Return the file that an arm measures, filled; fleets fill their files before each block."""
+        if load.is_fleet:
+            return fleets.device(rig, arm)
+        if not arm.volume:
+            return super().device(rig, arm, load)
+        volumes.prefill(rig, arm)
+        return volumes.device(rig, arm)
+
+    def place(self, rig: Rig, arm: Arm) -> dict[str, str]:
+        """How the ledger names the volume of an arm, and the node that is to own it."""
+        if not arm.volume:
+            return super().place(rig, arm)
+        return volumes.ledger_place(rig, arm.volume) | {"owner": volumes.owner_for(rig, arm)}
+
+    def run(self, rig: Rig, arm: Arm, load: Workload, name: str, device: Device, job: Job) -> Result:
+        """Have volumes at rest, owned by the nodes that the arm wants, and count around the tool's run."""
+        try:
+            volumes.await_settled(rig)
+            if arm.volume:
+                volumes.place(rig, arm)
+            totals = node_counters.before(rig, arm)
+            output, times_utc = self._measure(rig, arm, load, name, device, job)
+            document = node_counters.after(rig, arm, totals)
+        except powershell.StepFailed as failure:
+            raise StepFailed(str(failure)) from None
+        finally:
+            volumes.settle(rig, arm, load.write_pct)
+        return output | ({} if document is None else {counters.KIND: document}), times_utc
+
+    def _measure(self, rig: Rig, arm: Arm, load: Workload, name: str, device: Device, job: Job) -> Result:
+        if not load.is_fleet:
+            return super().run(rig, arm, load, name, device, job)
+        limit_s, started_utc = load.ramp_s + load.runtime_s + START_S, now_utc()
+        output = fleets.run(rig, arm, load, name, job, limit_s=limit_s)
+        return output, (started_utc, now_utc())
+
+    def forget(self, rig: Rig, arm: Arm) -> None:
+        """Look again who owns a volume, or where a disk is."""
+        if arm.volume:
+            volumes.forget(rig, arm.volume)
+        else:
+            super().forget(rig, arm)
+
+
+STEPS = VolumeSteps()

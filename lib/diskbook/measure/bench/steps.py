@@ -1,0 +1,90 @@
+"""Steps around the trials of a replicate: those of disks. A scenario on volumes brings its own.
+
+What a scenario has beyond machines and disks is made before its checks, and played after its blocks. Such a
+scenario overrides these steps (`facts.neighbours`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from diskbook.cloud.azure.clients import Clients
+from diskbook.design.model import Arm, Scenario, Workload
+from diskbook.design.schedule import Block
+from diskbook.facts import neighbours
+from diskbook.facts.errors import DiskbookError
+from diskbook.hosts.device import Device
+from diskbook.measure.bench import precondition
+from diskbook.measure.bench.rig import Rig
+from diskbook.measure.bench.tool_jobs import START_S, run_job
+from diskbook.results.run import Run, now_utc
+from diskbook.tools.job import Job
+
+
+class StepFailed(DiskbookError):
+    """A step of a trial failed; it is recorded with this sentence, and tried once more."""
+
+
+class Steps:
+    """Steps of a scenario on disks.
+
+    Attributes
+    ----------
+    raw
+        Files of a trial beyond those of its tool: their name to their kind in the ledger and ending.
+    """
+
+    raw: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def make(self, rig: Rig, clients: Clients) -> None:
+        """Make what a replicate has beyond machines and disks."""
+
+    def is_left(self, run: Run, scenario: Scenario, origin: int) -> bool:
+        """Tell whether a planned replicate has something left to play."""
+        return False
+
+    def play(self, rig: Rig, clients: Clients) -> None:
+        """Play what comes after the blocks."""
+
+    def prepare(self, rig: Rig, block: Block) -> None:
+        """Wait for what a block needs, once its disks are attached and filled."""
+
+    def check(self, rig: Rig, block: Block) -> None:
+        """Make sure that a block was measured on what is still whole; raises DiskbookError otherwise."""
+
+    def device(self, rig: Rig, arm: Arm, load: Workload) -> Device:
+        """Return what an arm measures, as its machine sees it, filled."""
+        precondition.prefill(rig, arm.disk, arm.machine)
+        return rig.device(arm.disk, arm.machine)
+
+    def place(self, rig: Rig, arm: Arm) -> dict[str, str]:
+        """How the ledger names what an arm measures."""
+        return precondition.ledger_place(rig, arm.disk)
+
+    def run(
+        self, rig: Rig, arm: Arm, load: Workload, name: str, device: Device, job: Job
+    ) -> tuple[dict[str, bytes], tuple[str, str]]:
+        """Run the tool of a trial; return its files, and when it began and ended.
+
+        Raises
+        ------
+        JobLost, StepFailed
+            The trial is recorded as failed.
+        """
+        started_utc = now_utc()
+        output = run_job(rig, arm.machine, name, device, job, load.ramp_s + load.runtime_s + START_S)
+        return output, (started_utc, now_utc())
+
+    def forget(self, rig: Rig, arm: Arm) -> None:
+        """Look again where what an arm measures is, before it is used next."""
+        rig.forget(arm.disk)
+
+
+DISKS = Steps()
+
+
+def of(scenario: Scenario) -> Steps:
+    """Return the steps of a scenario."""
+    steps: Any = neighbours.volume_steps if scenario.volume else DISKS
+    return steps

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from diskbook import load as scenarios
 from diskbook.cloud.azure.clients import Cloud
 from diskbook.cost import budget, durations, estimate as cost_estimate, retail
 from diskbook.cost.estimate import Estimate, Line
+from diskbook.design import scenario_file as scenarios
 from diskbook.design.model import Scenario
 from diskbook.facts import prices
 from diskbook.facts.delays import DELAYS_S

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.stats import limits, volume_setups, wire
 from diskbook.stats.volume_bound import Shape
 from diskbook.stats.wire import Holder
@@ -57,4 +57,4 @@ def test_reads_that_the_owner_answers_alone_meet_its_limits() -> None:
 
 
 def test_several_volumes_have_no_owner_whose_counts_would_tell() -> None:
-    assert wire.holders(load.load("nested-resiliency", "quick")) == {}
+    assert wire.holders(scenario_file.load("nested-resiliency", "quick")) == {}

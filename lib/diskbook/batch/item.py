@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
 from diskbook.cloud import connect
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
@@ -75,9 +75,11 @@ def item_of(asked: Asked, label: str = "") -> Item:
             f'emulator_profile goes with cloud "emulator", not with "{asked.cloud}"; leave such runs out '
             "by [[exclude]], or add the others by [[include]]"
         )
-    scenario = load.load(asked.scenario, asked.preset, asked.settings, asks_azure=asked.cloud == "azure")
+    scenario = scenario_file.load(
+        asked.scenario, asked.preset, asked.settings, asks_azure=asked.cloud == "azure"
+    )
     scenario = fit.as_own(scenario) if asked.cloud == "inventory" else scenario
-    beside.notebook(scenario, Path(asked.scenario) if load.is_file(asked.scenario) else None)
+    beside.notebook(scenario, Path(asked.scenario) if scenario_file.is_file(asked.scenario) else None)
     if asked.cloud == "emulator":
         fleet_limits.check(load_profile(asked.emulator_profile or DEFAULT_PROFILE), scenario)
     return Item(name_of(scenario, asked.cloud, asked.emulator_profile), asked, scenario, label)
@@ -98,5 +100,5 @@ def name_of(scenario: Scenario, cloud: str, profile: str | None) -> str:
 
 def name_of_manifest(manifest: Mapping[str, Any]) -> str:
     """The name that the content of a run's manifest gives it."""
-    scenario = load.from_dict(manifest["scenario"], "manifest.json")
+    scenario = scenario_file.from_dict(manifest["scenario"], "manifest.json")
     return name_of(scenario, manifest["cloud"], (manifest.get("emulator") or {}).get("profile"))

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from diskbook import load
 from diskbook.batch import quota
 from diskbook.batch.item import Asked, Item, item_of
 from diskbook.batch.quota import Quotas
+from diskbook.design import scenario_file
 from diskbook.facts import toml_file
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.facts.validation import Wording, one_line, sentence
@@ -176,6 +176,6 @@ def _asked(row: Mapping[str, Any], folder: Path) -> Asked:
             raise UsageError(f"{key} = {value!r} is no name; write it in quotes, each run has one")
     if "scenario" not in names:
         raise UsageError("it names no scenario; write scenario = ... in [matrix], and in each [[include]]")
-    if load.is_file(names["scenario"]):  # from where the matrix lies, wherever it is called from
+    if scenario_file.is_file(names["scenario"]):  # from where the matrix lies, wherever it is called from
         names["scenario"] = str((folder / names["scenario"]).resolve())
     return Asked(**names, settings={key: value for key, value in row.items() if key not in KEYS})

@@ -45,7 +45,7 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
     """
     from datetime import date
 
-    from diskbook import load
+    from diskbook.design import scenario_file
     from diskbook.measure.doctor import check, cloud as doctor_cloud, machine
 
     if cloud not in (None, "emulator", "azure"):
@@ -55,7 +55,7 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
         )
     if cloud != "azure":
         refuse_given(click.get_current_context(), ("try_ssh",), "works with --cloud azure only")
-    chosen = load.load(scenario, options["preset"], overrides(options), asks_azure=cloud == "azure")
+    chosen = scenario_file.load(scenario, options["preset"], overrides(options), asks_azure=cloud == "azure")
     if cloud == "azure":
         asked = doctor_cloud.Asked(
             options["subscription"],

@@ -1,7 +1,7 @@
 """Scenarios: a question with its set-up, as frozen records.
 
-`diskbook.load` reads them from TOML, and holds them against one another (`diskbook.design.consistency`)
-and against Azure's own rules.
+`diskbook.design.scenario_file` reads them from TOML, and checks them against one another
+(`diskbook.design.consistency`) and against Azure's own rules.
 """
 
 from __future__ import annotations

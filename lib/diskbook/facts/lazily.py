@@ -1,4 +1,4 @@
-"""Libraries that are imported when something of them is first asked for.
+"""Libraries and objects that are imported when they are first needed.
 
 An emulator, and a command that only looks at a run, never make a table; pandas takes most of their start.
 """
@@ -25,3 +25,12 @@ class Lazily:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(self._name), name)
+
+
+def imported(where: str) -> Any:
+    """Import the object that a line of a table names, such as "diskbook.cli.run:run".
+
+    Each kind has one such table: commands, clouds, tools, analyses of scenarios, checks of scenarios.
+    """
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)

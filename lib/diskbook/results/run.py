@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import client, files, paths, revisions, unpack
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
@@ -86,7 +86,7 @@ class Run:
     @property
     def scenario(self) -> Scenario:
         """The scenario as the manifest records it."""
-        return load.from_dict(self.manifest["scenario"], f"{self.name}/manifest.json")
+        return scenario_file.from_dict(self.manifest["scenario"], f"{self.name}/manifest.json")
 
     @property
     def is_signed(self) -> bool:

@@ -13,9 +13,9 @@ import psutil
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from diskbook import load
 from diskbook.cloud.azure import private, requests
 from diskbook.cloud.connect import clients_of, emulator_clients
+from diskbook.design import scenario_file
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import way
 from diskbook.hosts.ssh import Connection
@@ -57,7 +57,7 @@ def settings(way_in: dict[str, str], **more: str) -> dict[str, Any]:
 
 
 def problems(corp: lifecycle.Connection, overrides: dict[str, Any], replicates: int = 1) -> list[str]:
-    scenario = load.load(TINY, "quick", overrides)
+    scenario = scenario_file.load(TINY, "quick", overrides)
     return private.problems(emulator_clients("corp"), scenario, replicates)
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cli import main
+from diskbook.design import scenario_file
 from diskbook.facts.errors import UsageError
 from diskbook.measure.doctor import check, machine
 from diskbook.measure.doctor.check import State
 
-SCENARIO = load.load("zone-disks", "quick")
+SCENARIO = scenario_file.load("zone-disks", "quick")
 
 
 def _raise(error: Exception) -> Callable[..., Any]:

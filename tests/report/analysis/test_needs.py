@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
 from diskbook.measure.plan.sample_size import Target
@@ -101,4 +101,4 @@ def test_what_is_missing_is_said_in_a_sentence() -> None:
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in paths.SCENARIOS.glob("*.toml")))
 def test_scenarios_of_the_workbook_have_all_parts(name: str) -> None:
-    assert needs.missing(load.load(name)) == []
+    assert needs.missing(scenario_file.load(name)) == []

@@ -9,8 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
 from diskbook.cloud import connect
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
@@ -45,7 +45,7 @@ def begin(
     name
         Name of the run, or path of its folder.
     scenario, preset, overrides
-        As for `load.load`. On an existing run they are not looked at: the manifest decides.
+        As for `scenario_file.load`. On an existing run they are not looked at: the manifest decides.
     cloud
         "emulator", "azure", or "inventory": hosts of the user's own.
     emulator
@@ -71,9 +71,9 @@ def begin(
         raise UsageError(f"a subscription or an SSH source goes with --cloud azure, not with {cloud}")
     if inventory and cloud != "inventory":
         raise UsageError(f"hosts and a folder go with --cloud inventory, not with {cloud}")
-    loaded = load.load(scenario, preset, overrides, asks_azure=cloud == "azure")
+    loaded = scenario_file.load(scenario, preset, overrides, asks_azure=cloud == "azure")
     loaded = fit.as_own(loaded) if cloud == "inventory" else loaded
-    file = Path(scenario) if load.is_file(scenario) else None
+    file = Path(scenario) if scenario_file.is_file(scenario) else None
     beside.notebook(loaded, file)
     played = _emulator(runs.folder_of(name), loaded, emulator or {}) if cloud == "emulator" else None
     used = connect.choose_azure(azure or {}, loaded.region, loaded.network) if cloud == "azure" else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from diskbook.report.analysis import beside
@@ -26,7 +26,7 @@ def change(run: Run, file: str | None, settings: Mapping[str, Any]) -> None:
     file
         The scenario's file, if the user named it.
     settings
-        As the overrides of `load.load`.
+        As the overrides of `scenario_file.load`.
 
     Raises
     ------
@@ -81,9 +81,11 @@ def _load(run: Run, file: str | None, overrides: Mapping[str, Any]) -> Scenario:
     """Load the scenario of a run from where it was begun."""
     manifest = run.manifest
     name = run.scenario.name
-    if file is None and name not in load.names():
+    if file is None and name not in scenario_file.names():
         raise UsageError(
             f"--set cannot change run {run.name} without its scenario's file: name it, 'diskbook run "
             f"DIR/{name}.toml --resume {run.name} --set ...'"
         )
-    return load.load(file or name, manifest["preset"], overrides, asks_azure=manifest["cloud"] == "azure")
+    return scenario_file.load(
+        file or name, manifest["preset"], overrides, asks_azure=manifest["cloud"] == "azure"
+    )

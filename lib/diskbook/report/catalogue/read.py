@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.report.catalogue import entry as entries, place, schema, stored
@@ -218,7 +218,7 @@ def comparisons(where: Path | str | None = None, scenario: str | None = None) ->
 @functools.lru_cache(maxsize=1024)
 def scenario_of(text: str, run: str) -> Scenario:
     """The scenario of a run, from its column `scenario_json`."""
-    return load.from_dict(json.loads(text), f"{run}/manifest.json")
+    return scenario_file.from_dict(json.loads(text), f"{run}/manifest.json")
 
 
 def batches(

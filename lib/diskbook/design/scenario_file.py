@@ -24,9 +24,9 @@ from diskbook.design import (
 from diskbook.design.model import PRESETS, Scenario
 from diskbook.facts import paths, toml_file
 from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.lazily import imported
 from diskbook.facts.rules import UNKNOWN_SIZE
 from diskbook.facts.validation import Wording, one_line, sentence
-from diskbook.tools import registry
 
 SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
@@ -36,6 +36,8 @@ TABLES = ("azure", "design", "network", "scenario")
 """Tables of a scenario that presets and overrides lie over key by key."""
 _AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
 _AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
+CHECKS = {"tools": "diskbook.tools.registry:check"}
+"""Checks by packages above this one. Each takes a scenario and returns a sentence per mistake."""
 WORDING = Wording(
     sentences={
         "missing": "{place}: the key '{key}' is missing",
@@ -144,7 +146,9 @@ def check(scenario: Scenario, where: str, *, asks_azure: bool = False) -> Scenar
     rules = azure_rules.check(scenario)
     if asks_azure:
         rules = [rule for rule in rules if rule.rule != UNKNOWN_SIZE]
-    broken = [*rules, *registry.check(scenario), *failover_rules.check(scenario)]
+    broken = [*rules, *failover_rules.check(scenario)]
+    for hook in CHECKS.values():
+        broken += imported(hook)(scenario)
     broken += [*network_rules.check(scenario.network), *company_rules.check(scenario)]
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""

@@ -9,15 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diskbook.cloud import connect
+from diskbook.cloud import kinds
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
-from diskbook.hosts import fit
 from diskbook.report.analysis import beside
-from diskbook_emulator import fleet_limits
-from diskbook_emulator.profile import load_profile
 
 DEFAULT_PROFILE = "default"
 _DIGITS = 12  # of the hash in a name: that two of a million runs share it has a probability of 1 in 500
@@ -68,20 +65,17 @@ def item_of(asked: Asked, label: str = "") -> Item:
     UsageError
         For anything that cannot be run as asked; no cloud is asked.
     """
-    connect.check_kind(asked.cloud)
+    kind = kinds.get(asked.cloud)
     redact.refuse({"scenario": asked.scenario, **asked.settings})
     if asked.emulator_profile is not None and asked.cloud != "emulator":
         raise UsageError(
             f'emulator_profile goes with cloud "emulator", not with "{asked.cloud}"; leave such runs out '
             "by [[exclude]], or add the others by [[include]]"
         )
-    scenario = scenario_file.load(
-        asked.scenario, asked.preset, asked.settings, asks_azure=asked.cloud == "azure"
-    )
-    scenario = fit.as_own(scenario) if asked.cloud == "inventory" else scenario
+    loaded = scenario_file.load(asked.scenario, asked.preset, asked.settings, asks_azure=kind.asks_azure)
+    scenario = kind.fitted(loaded)
     beside.notebook(scenario, Path(asked.scenario) if scenario_file.is_file(asked.scenario) else None)
-    if asked.cloud == "emulator":
-        fleet_limits.check(load_profile(asked.emulator_profile or DEFAULT_PROFILE), scenario)
+    kind.check(scenario, {"profile": asked.emulator_profile or DEFAULT_PROFILE})
     return Item(name_of(scenario, asked.cloud, asked.emulator_profile), asked, scenario, label)
 
 

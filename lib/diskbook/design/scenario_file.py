@@ -147,8 +147,8 @@ def check(scenario: Scenario, where: str, *, asks_azure: bool = False) -> Scenar
     if asks_azure:
         rules = [rule for rule in rules if rule.rule != UNKNOWN_SIZE]
     broken = [*rules, *failover_rules.check(scenario)]
-    for hook in CHECKS.values():
-        broken += imported(hook)(scenario)
+    for what, hook in CHECKS.items():
+        broken += imported(hook, f"the check of {what}")(scenario)
     broken += [*network_rules.check(scenario.network), *company_rules.check(scenario)]
     if broken:
         more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""

@@ -8,6 +8,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from diskbook.facts.errors import UsageError
+
+EXTRA = ("adlfs", "dask", "distributed", "fsspec")
+"""Packages of the extra `cluster` (pyproject.toml)."""
+
 
 class Lazily:
     """A library by its name; whatever is asked of it is asked of the library.
@@ -27,10 +32,32 @@ class Lazily:
         return getattr(import_module(self._name), name)
 
 
-def imported(where: str) -> Any:
+def imported(where: str, what: str) -> Any:
     """Import the object that a line of a table names, such as "diskbook.cli.run:run".
 
     Each kind has one such table: commands, clouds, tools, analyses of scenarios, checks of scenarios.
+
+    Parameters
+    ----------
+    where
+        Module and object, with a colon between them.
+    what
+        What needs it, for the message: "the command batch".
+
+    Raises
+    ------
+    UsageError
+        If a package is missing.
     """
     module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        raise lacking(error, what) from error
+
+
+def lacking(error: ModuleNotFoundError, what: str) -> UsageError:
+    """Say which package is missing, and how to install it."""
+    package = (error.name or "a package").partition(".")[0]
+    how = "pip install -e '.[cluster]'" if package in EXTRA else "run 'make setup'"
+    return UsageError(f"{what} needs {package}, which is not installed: {how}")

@@ -16,8 +16,8 @@ from azure.core.exceptions import HttpResponseError
 from diskbook.cloud.azure import private, requests
 from diskbook.cloud.connect import clients_of, emulator_clients
 from diskbook.design import scenario_file
+from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import way
 from diskbook.hosts.ssh import Connection
 from diskbook.measure.runs import stages
 from diskbook.results.run import Run
@@ -44,7 +44,7 @@ def corp() -> Iterator[lifecycle.Connection]:
         patch.setenv("TMPDIR", name)
         patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
         started = lifecycle.start("corp", profile="private", time_scale=0.0, owner=True)
-        patch.setenv(way.CONFIG, str(started.folder / "jump" / "ssh_config"))
+        patch.setenv(SSH_CONFIG, str(started.folder / "jump" / "ssh_config"))
         patch.setenv("PATH", f"{started.folder / 'jump' / 'cli'}:{os.environ['PATH']}")
         yield started
         lifecycle.stop("corp")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud import kinds
 from diskbook.design import scenario_file, schedule
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.bench import spacing
@@ -106,7 +106,7 @@ def test_a_played_run_keeps_its_blocks_apart(place: Path) -> None:
         "spread", str(SCENARIOS / "tiny.toml"), "emulator", "standard", {"design.hours_between_blocks": 1.0},
         emulator=played,
     )  # fmt: skip
-    own_emulator.start(run, owner=True)
+    kinds.of(run).start(run, owner=True)
     try:
         stages.provision(run)
         stages.benchmark(run)

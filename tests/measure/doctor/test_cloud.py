@@ -15,11 +15,11 @@ import pytest
 
 from diskbook.cli import main
 from diskbook.cloud.azure import access, images, signin
+from diskbook.cloud.check import Check, State
 from diskbook.cost import retail
 from diskbook.design import scenario_file
 from diskbook.facts import catalog, prices
 from diskbook.measure.doctor import check, cloud
-from diskbook.measure.doctor.check import State
 from support import identity_endpoint
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
 
@@ -46,7 +46,7 @@ def signed_in(plane: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     signin.credential.cache_clear()
 
 
-def _lines(**asked: Any) -> dict[str, check.Check]:
+def _lines(**asked: Any) -> dict[str, Check]:
     return {row.name: row for row in cloud.checks(SCENARIO, cloud.Asked(**asked), TODAY)}
 
 

@@ -80,7 +80,8 @@ def test_a_mistake_is_named_with_its_place(overrides: dict[str, object], said: s
     with pytest.raises(UsageError) as caught:
         scenario_file.load("zone-disks", "quick", overrides)
     assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    file = "zone-disks.toml: "
+    assert all(line.startswith((file, "overrides: ")) for line in str(caught.value).splitlines())
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_what_a_text_of_a_file_may_not_hold(tmp_path: Path, change: tuple[str, s
     with pytest.raises(UsageError) as caught:
         scenario_file.load(str(path))
     assert str(caught.value).startswith("own.toml: ") and said in str(caught.value)
-    assert str(caught.value).isprintable()
+    assert "\n" not in str(caught.value) and str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("where", ["own.toml", "manifest.json"])
@@ -208,3 +209,36 @@ def test_a_scenario_without_a_design_has_the_defaults(tmp_path: Path) -> None:
         scenario_file.load(str(tmp_path / "tiny.toml"), "quick", {"design.replicates": 2}).design.replicates
         == 2
     )
+
+
+PLANTED = {
+    'name = "zrs"': 'name = "zrs"\nsizegib = 7',  # an unknown key
+    "seed = 20261": 'seed = "many"',  # of another kind than it must be
+    'base_arm = "lrs-z2"': 'base_arm = "lrs-z7"',  # refers to nothing
+    'name = "lrs-b"\nsku = "Premium_LRS"': 'name = "lrs-b"\nsku = "Premium_XRS"',  # no SKU
+    'name = "vm3"\nsize = "Standard_D4as_v4"': 'name = "vm3"\nsize = "Standard_D4as_v44"',  # a rule of Azure
+}
+
+
+def test_a_wrong_preset_hides_no_other_mistake(tmp_path: Path) -> None:
+    text, path = ZONE_DISKS, tmp_path / "two.toml"
+    for right, wrong in (("[preset.quick.design]", "[preset.quick.desing]"), ("seed = 20261", "seed = 0.5")):
+        assert right in text
+        text = text.replace(right, wrong, 1)
+    path.write_text(text, "utf-8")
+    with pytest.raises(UsageError) as caught:
+        scenario_file.load(str(path), "standard")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2 and "[preset.quick]: there is no key 'desing'" in str(lines), lines
+
+
+def test_all_mistakes_of_a_file_come_at_once_in_its_order(tmp_path: Path) -> None:
+    text, path = ZONE_DISKS, tmp_path / "five.toml"
+    for right, wrong in PLANTED.items():
+        assert right in text, right
+        text = text.replace(right, wrong, 1)
+    path.write_text(text, "utf-8")
+    with pytest.raises(UsageError) as caught:
+        scenario_file.load(str(path), "quick")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 5 and all(line.startswith("five.toml: [") for line in lines), lines

@@ -14,8 +14,9 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 
 from diskbook.cloud.azure import private, requests
-from diskbook.cloud.connect import clients_of, emulator_clients
+from diskbook.cloud.connect import clients_of
 from diskbook.design import scenario_file
+from diskbook.emulated.cloud import clients as emulator_clients
 from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import Connection

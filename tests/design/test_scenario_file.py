@@ -242,3 +242,9 @@ def test_all_mistakes_of_a_file_come_at_once_in_its_order(tmp_path: Path) -> Non
         scenario_file.load(str(path), "quick")
     lines = str(caught.value).splitlines()
     assert len(lines) == 5 and all(line.startswith("five.toml: [") for line in lines), lines
+
+
+def test_a_scenario_needs_no_article(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(ZONE_DISKS.replace('article = "zone-disks"\n', ""), "utf-8")
+    assert scenario_file.load(str(path), "quick").scenario.article == "none"

@@ -86,6 +86,7 @@ def name_of(scenario: Scenario, cloud: str, profile: str | None) -> str:
     the workbook renames no run.
     """
     content = scenario.model_dump(mode="json", exclude_defaults=True, exclude=_WORDS)
+    content["scenario"]["article"] = scenario.scenario.article  # it had no default in earlier versions
     played = (profile or DEFAULT_PROFILE) if cloud == "emulator" else None
     text = json.dumps([content, cloud, played], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -77,9 +77,11 @@ class Question(Record):
     """What the scenario asks, and where; `article` names the one whose figures it is held against."""
 
     title: str
-    article: Annotated[str, known_name("article", lambda: (*articles.names(), IMPORTED, NO_ARTICLE))]
     question: str
     region: AzureName
+    article: Annotated[str, known_name("article", lambda: (*articles.names(), IMPORTED, NO_ARTICLE))] = (
+        NO_ARTICLE
+    )
     # The article whose conditions the emulator plays; one kind of disk had other latencies elsewhere.
     site: Name = "default"
     # The notebook that analyses it, notebooks/3-analyse-<analysis>.ipynb; by default the scenario's own name.

@@ -5,6 +5,7 @@ An emulator, and a command that only looks at a run, never make a table; pandas 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -33,7 +34,7 @@ class Lazily:
 
 
 def imported(where: str, what: str) -> Any:
-    """Import the object that a line of a table names, such as "diskbook.cli.run:run".
+    """Import the object that a line of a table names, such as `diskbook.cli.run:run`, or a module.
 
     Each kind has one such table: commands, clouds, tools, analyses of scenarios, checks of scenarios.
 
@@ -51,9 +52,34 @@ def imported(where: str, what: str) -> Any:
     """
     module, _, name = where.partition(":")
     try:
-        return getattr(import_module(module), name)
+        loaded = import_module(module)
     except ModuleNotFoundError as error:
         raise lacking(error, what) from error
+    return getattr(loaded, name) if name else loaded
+
+
+class LazyTable(Mapping[str, Any]):
+    """A table of objects, each imported when it is first asked for.
+
+    Parameters
+    ----------
+    rows
+        Where each object is, by name, as for `imported`.
+    kind
+        What the objects are, for messages: "tool".
+    """
+
+    def __init__(self, rows: Mapping[str, str], kind: str) -> None:
+        self._rows, self._kind = rows, kind
+
+    def __getitem__(self, name: str) -> Any:
+        return imported(self._rows[name], f"the {self._kind} {name}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
 
 def lacking(error: ModuleNotFoundError, what: str) -> UsageError:

@@ -7,13 +7,21 @@ from typing import Any
 
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.design.diskspd_line.workload import check_runnable
-from diskbook.design.model import Scenario
+from diskbook.design.model import FLEET, Scenario, ToolName
 from diskbook.facts.errors import UsageError
-from diskbook.tools import diskspd, fio, vmfleet
+from diskbook.facts.lazily import LazyTable
 from diskbook.tools.protocol import Tool
 
-TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (fio.TOOL, diskspd.TOOL, vmfleet.TOOL)}
-USUAL: Tool = fio.TOOL
+TOOLS: Mapping[str, Tool] = LazyTable(
+    {
+        "fio": "diskbook.tools.fio:TOOL",
+        "diskspd": "diskbook.tools.diskspd:TOOL",
+        "vmfleet": "diskbook.tools.vmfleet:TOOL",
+    },
+    "tool",
+)
+"""Where each tool is; it is imported when it is first asked for."""
+USUAL: ToolName = "fio"
 """Where a ledger names no tool, it was this one; plans do not name it either."""
 IMPORTED = "json"
 """Kind, in the ledger of an imported run, of the file that holds the result, whatever its format."""
@@ -21,7 +29,7 @@ IMPORTED = "json"
 
 def name_of(event: Mapping[str, Any], workload_tool: str = "any") -> str:
     """Name the tool of a trial: as its line of the ledger does, else its workload, else the usual one."""
-    named = USUAL.name if workload_tool == "any" else workload_tool
+    named = USUAL if workload_tool == "any" else workload_tool
     return str(event.get("tool") or named)
 
 
@@ -35,7 +43,7 @@ def result_file(event: Mapping[str, Any]) -> Mapping[str, str] | None:
 
 def of_version(version: str) -> Tool | None:
     """Tool that this is a version of, as the tables of a run name it; None for one that is not named."""
-    return next((tool for tool in TOOLS.values() if version.startswith(tool.name)), None)
+    return next((TOOLS[name] for name in TOOLS if version.startswith(name)), None)
 
 
 def packages(system: str) -> list[str]:
@@ -54,7 +62,7 @@ def _of_cells(scenario: Scenario) -> Iterator[str]:
         if workload.instances > 1 and not tool.fleet:
             yield (
                 f"[[workload]] {workload.name} on {arm.name}: {tool.title} measures on one machine, not on "
-                f'{workload.instances}; set tool = "{vmfleet.TOOL.name}", or leave instances out'
+                f'{workload.instances}; set tool = "{FLEET}", or leave instances out'
             )
         try:
             if workload.verbatim is not None and not tool.fleet:
@@ -65,10 +73,11 @@ def _of_cells(scenario: Scenario) -> Iterator[str]:
 
 
 def _of_checks(scenario: Scenario) -> Iterator[str]:
+    fio = TOOLS["fio"]
     for item in scenario.check:
         systems = {scenario.machine_named(name).os for name in (item.machine, item.from_machine) if name}
-        if item.kind == "data-intact" and (without := systems - {fio.TOOL.system}):
+        if item.kind == "data-intact" and (without := systems - {fio.system}):
             yield (
-                f"[[check]] {item.name}: data are verified by {fio.TOOL.title}, "
+                f"[[check]] {item.name}: data are verified by {fio.title}, "
                 f"which {without.pop().title()} machines do not have"
             )

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -20,8 +20,21 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.lazily import LazyTable
 from diskbook.results.run import Run
 
+ANALYSES: Mapping[str, ModuleType] = LazyTable(
+    {
+        "disk_options": "diskbook.report.analysis.disk_options",
+        "local_disk": "diskbook.report.analysis.local_disk",
+        "nested_resiliency": "diskbook.report.analysis.nested_resiliency",
+        "s2d_azure": "diskbook.report.analysis.s2d_azure",
+        "shared_zrs": "diskbook.report.analysis.shared_zrs",
+        "zone_disks": "diskbook.report.analysis.zone_disks",
+    },
+    "analysis of scenarios",
+)
+"""Modules of the scenarios that come with the workbook, by the name of the notebook."""
 VARIABLE = "DISKBOOK_SCENARIO_FILE"
 """Environment variable by which a command tells the notebooks that it executes which file the user named."""
 REPORT_LATER = "DISKBOOK_REPORT_LATER"
@@ -136,8 +149,7 @@ def module(run: Run, file: Path | None = None) -> ModuleType | None:
     path = _recorded(run, name, file or _named(run.scenario))
     if path is not None:
         return _load(path)
-    package = f"{__package__}.{Path(name).stem}"
-    return import_module(package) if find_spec(package) else None
+    return ANALYSES.get(Path(name).stem)
 
 
 def _recorded(run: Run, name: str, file: Path | None) -> Path | None:

@@ -235,13 +235,15 @@ def _sharers(scenario: Scenario, disk: Disk) -> int:
 
 
 def _sized(disk: Disk, sharers: int) -> Iterator[Item]:
-    tier, redundancy = catalog.disk_tier(disk.sku, disk.size_gib).tier, disk.sku.partition("_")[2]
+    tier, redundancy = disk_options.limits(disk).tier, disk.sku.partition("_")[2]
     yield Item(f"disk {tier} ({disk.sku})", Meter("disk", f"{tier} {redundancy}"), 1, "hour")
     if sharers > 1:
         # The same price for LRS and ZRS.
         yield Item(f"further mounts of {tier}", Meter("mount", f"{tier} LRS"), sharers - 1, "hour")
-    if disk.bursting:
-        yield Item("on-demand bursting", Meter("burst-enablement", redundancy), 1, "hour")
+    for option in disk_options.OPTIONS:
+        value = getattr(disk, option.name)
+        if option.meter and value != option.default:
+            yield Item(option.text(value), Meter(option.meter, redundancy), 1, "hour")
 
 
 def _flexible(disk: Disk) -> Iterator[Item]:

@@ -126,6 +126,8 @@ class Disk(Record):
     `count` is for a pool: as many of it are made for each machine of a volume, in the machine's zone where
     `zone` is empty.
 
+    `tier` is a performance tier of Premium SSD above that of its size, e.g. P40 for 1024 GiB.
+
     `accelerated_network` is the disk's label of that name, made for images; a machine's own setting is
     `Machine.accelerated_networking`. `frequent_attach` is Azure's optimizedForFrequentAttach.
     """
@@ -137,6 +139,7 @@ class Disk(Record):
     max_shares: Annotated[int, Field(ge=1)] = 1
     cache: Literal["None", "ReadOnly", "ReadWrite"] = "None"
     bursting: bool = False
+    tier: AzureName | None = None
     performance_plus: bool = False
     accelerated_network: bool = False
     frequent_attach: bool = False

@@ -99,6 +99,8 @@ OPTIONS = (
         "bursting", ("burstingEnabled",), "bursting_enabled", False, "on-demand bursting",
         limits=True, meter="burst-enablement", change="detached",
     ),
+    # Billed as a disk of that tier: the estimate takes the tier's own meter.
+    Option("tier", ("tier",), "tier", None, "performance tier {}", limits=True),
     Option(
         "performance_plus", ("creationData", "performancePlus"), "creation_data.performance_plus", False,
         "performance plus", limits=True, change="never",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from diskbook import load
 from diskbook.clusters.analysis.nested import verdicts
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
 from diskbook.report.analysis.published import claims, figures as published
@@ -53,7 +53,7 @@ def rows(made: Mapping[str, Scenario], runs: Path = paths.RUNS) -> list[dict[str
 
 def scenarios() -> dict[str, Scenario]:
     """Scenarios of the workbook by name: one that follows an article has the article's."""
-    return {name: load.load(name) for name in load.names()}
+    return {name: scenario_file.load(name) for name in scenario_file.names()}
 
 
 def page(runs: Path = paths.RUNS) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 from azure.core.rest import HttpRequest
 
-from diskbook.cloud import connect, emulator as own_emulator
+from diskbook.cloud import connect, kinds
 from diskbook.cloud.azure import graph, provision
 from diskbook.cloud.azure.create import Maker
 from diskbook.design.model import Scenario
@@ -81,7 +81,7 @@ def measure(replicates: int, scale: float = SCALE) -> Timing:
         overrides = {"design.replicates": replicates}
         run = stages.begin(str(folder), SCENARIO, "emulator", "quick", overrides, {"time_scale": scale})
         try:
-            own_emulator.start(run, owner=True)
+            kinds.of(run).start(run, owner=True)
             began_utc, began = datetime.now(UTC), time.monotonic()
             stages.provision(run)
             return _timing(run, began_utc, (time.monotonic() - began) / scale, scale)

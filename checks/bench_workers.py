@@ -36,7 +36,7 @@ from diskbook.batch.price import Price
 from diskbook.batch.progress import Table
 from diskbook.batch.shelf import Here
 from diskbook.batch.standing import Standing, State
-from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud import kinds
 from diskbook.measure.runs import stages
 
 WORKERS = (1, 2, 4, 8)
@@ -101,7 +101,7 @@ def run_one(text: str, folder: Path, scale: float) -> None:
             "quick",
             emulator={"time_scale": scale},
         )
-        own_emulator.start(run, owner=True)
+        kinds.of(run).start(run, owner=True)
         try:
             stages.provision(run)
         finally:

@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
 from diskbook.batch import price as prices
 from diskbook.batch.item import Asked, Item
 from diskbook.batch.price import Price
@@ -26,7 +25,7 @@ from diskbook.cloud.azure.offers import Region
 from diskbook.cost import estimate, requests
 from diskbook.cost.estimate import MARGIN
 from diskbook.cost.requests import RESOURCE_MANAGER, Bucket, Requests
-from diskbook.design import azure_rules
+from diskbook.design import azure_rules, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import catalog, paths
 from diskbook.facts.compute_buckets import POLICIES
@@ -164,7 +163,7 @@ def _combinations(matrix: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, st
 
 def _parts(name: str, preset: str, regions: Sequence[str]) -> Iterator[Part]:
     """A run of a scenario in each region; its seed changes the order of its trials only."""
-    known = load.load(name, preset, asks_azure=True)
+    known = scenario_file.load(name, preset, asks_azure=True)
     sent, asked = requests.of_run(known), Asked(name, preset, "azure")
     for region in regions:
         scenario = known.model_copy(update={"scenario": known.scenario.model_copy(update={"region": region})})

@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud import kinds
 from diskbook.clusters.analysis.s2d import sweep, wire
 from diskbook.measure.runs import stages
 from diskbook.report.analysis.run import Analysis, analyse
@@ -112,7 +112,7 @@ def measured(folder: Path, planted: str, scenario: Path, seed: int) -> Analysis:
     emulator = {"profile": str(file), "seed": seed, "time_scale": 0.0}
     run = stages.begin(str(folder / "planted"), str(scenario), "emulator", "quick", None, emulator)
     try:
-        own_emulator.start(run, owner=True)
+        kinds.of(run).start(run, owner=True)
         stages.provision(run)
         stages.benchmark(run)
     finally:

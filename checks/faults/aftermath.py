@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 
 from checks.faults.scene import EMULATOR, OWN_PLACE, Scene, line_of
-from diskbook.cloud import connect
 from diskbook.cloud.azure.teardown import LeftStandingError
+from diskbook.emulated import cloud as emulated
 from diskbook.results import plan as plans, tables
 from diskbook.results.run import Run
 from diskbook.stats import evidence
@@ -54,13 +54,13 @@ def groups(scene: Scene) -> list[str]:
     """Resource groups on the emulator that was started by hand."""
     if not scene.named:
         return []
-    groups = connect.emulator_clients(EMULATOR).resource.resource_groups
+    groups = emulated.clients(EMULATOR).resource.resource_groups
     return [group.name for group in groups.list()]
 
 
 def other_than(scene: Scene, names: Sequence[str], status: int, sentence: str) -> list[str]:
     """Compare what stands in the run's group, and what was said of it, with what must stand."""
-    resources = connect.emulator_clients(EMULATOR).resource.resources
+    resources = emulated.clients(EMULATOR).resource.resources
     standing = sorted(row.name for group in groups(scene) for row in resources.list_by_resource_group(group))
     wrong = [f"{standing} stand, not {list(names)}"] if standing != sorted(names) else []
     if status != LeftStandingError.exit_code or not all(

@@ -16,9 +16,9 @@ from checks.faults.aftermath import groups
 from checks.faults.moments import Moment, Trial, creating, hold, kernel, release
 from checks.faults.play import Act
 from checks.faults.scene import EMULATOR, PLAYED, NotStruck, Scene, line_of
-from diskbook.cloud import connect
 from diskbook.cloud.azure import expiry
 from diskbook.cloud.azure.attach import group_and_name
+from diskbook.emulated import cloud as emulated
 from diskbook_emulator import lifecycle
 from diskbook_emulator.types import Json
 
@@ -218,7 +218,7 @@ def power(action: str, moment: Trial, refuse_start: Json | None = None) -> Act:
 
     def act(scene: Scene) -> None:
         # Takes a second; a trial is not longer.
-        machines = connect.emulator_clients(EMULATOR).compute.virtual_machines
+        machines = emulated.clients(EMULATOR).compute.virtual_machines
         job = moment(scene)
         hold(scene, job)
         rows = scene.run.manifest["replicates"][-1]["machines"].values()
@@ -240,7 +240,7 @@ def foreign_disk(moment: Trial) -> Act:
         (group,) = groups(scene)
         body = {"location": scene.run.scenario.region, "sku": {"name": "Premium_LRS"}}
         body["properties"] = {"creationData": {"createOption": "Empty"}, "diskSizeGB": 64}
-        disks = connect.emulator_clients(EMULATOR).compute.disks
+        disks = emulated.clients(EMULATOR).compute.disks
         disks.begin_create_or_update(group, FOREIGN, body).result()
         release(hold_up)
 
@@ -250,7 +250,7 @@ def foreign_disk(moment: Trial) -> Act:
 def take_back_foreign(scene: Scene) -> None:
     """Delete the foreign disk, as its owner does, and tear down what it has kept."""
     (group,) = groups(scene)
-    connect.emulator_clients(EMULATOR).compute.disks.begin_delete(group, FOREIGN).result()
+    emulated.clients(EMULATOR).compute.disks.begin_delete(group, FOREIGN).result()
     scene.diskbook("teardown", scene.run.name)
 
 
@@ -270,7 +270,7 @@ def expire(moment: Trial) -> Act:
 
 def _set_clock(ahead_s: float) -> None:
     request = HttpRequest("PUT", "/diskbook/clock", json={"ahead_s": ahead_s})
-    connect.emulator_clients(EMULATOR).resource.send_request(request).raise_for_status()
+    emulated.clients(EMULATOR).resource.send_request(request).raise_for_status()
 
 
 def found(power: str) -> Act:
@@ -288,7 +288,7 @@ def lose_node(name: str, moment: Trial) -> Act:
     """Deallocate a node of a cluster, by its name in the scenario, while another one measures."""
 
     def act(scene: Scene) -> None:
-        machines = connect.emulator_clients(EMULATOR).compute.virtual_machines
+        machines = emulated.clients(EMULATOR).compute.virtual_machines
         fio = hold(scene, moment(scene))
         row = scene.run.manifest["replicates"][-1]["machines"][name]
         machines.begin_deallocate(*group_and_name(row["id"])).result()
@@ -301,7 +301,7 @@ def lose_disk(name: str, node: str, moment: Trial) -> Act:
     """Detach a disk of a pool from its node, by their names in the scenario."""
 
     def act(scene: Scene) -> None:
-        machines = connect.emulator_clients(EMULATOR).compute.virtual_machines
+        machines = emulated.clients(EMULATOR).compute.virtual_machines
         fio = hold(scene, moment(scene))
         replicate = scene.run.manifest["replicates"][-1]
         place = group_and_name(replicate["machines"][node]["id"])

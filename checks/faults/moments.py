@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from checks.faults.scene import Scene
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook_emulator import processes
 
 SOME_IO = 50
@@ -42,7 +42,7 @@ def measured_first(scene: Scene) -> Path:
 
 def analysing(scene: Scene) -> object:
     """The notebook that analyses has a kernel."""
-    notebook = load.load(str(scene.scenario)).analysis_notebook
+    notebook = scenario_file.load(str(scene.scenario)).analysis_notebook
     scene.until(lambda: scene.said(f"{notebook} ..."), "the analysis began")
     return kernel(scene)
 

@@ -15,9 +15,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import replacing, write_atomic
-from diskbook.hosts import way
 from diskbook_emulator import network, processes
 from diskbook_emulator.cloudinit import new_host_key
 from diskbook_emulator.machine import Machine
@@ -52,7 +52,7 @@ def words(state: Path) -> list[str]:
     if not (folder / "ssh_config").exists():
         return []
     return [
-        f"its jump host: export {way.CONFIG}={folder / 'ssh_config'}, then --set network.jump_host={ALIAS}",
+        f"its jump host: export {SSH_CONFIG}={folder / 'ssh_config'}, then --set network.jump_host={ALIAS}",
         f"tunnels of its Bastion: export PATH={folder / 'cli'}:$PATH",
         "a network of each region: --set network.kind=private --set network.resource_group=corp-network "
         "--set network.subnet=corp-REGION/machines",

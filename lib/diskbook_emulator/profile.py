@@ -19,7 +19,7 @@ from diskbook.facts.catalog import EPHEMERAL, sku_names
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.facts.paths import PROFILES
-from diskbook.facts.validation import Wording, known_name, one_line, sentence
+from diskbook.facts.validation import Wording, known_name, mistakes, refusal
 from diskbook_emulator.types import Latency
 
 DEFAULT = "default"
@@ -432,7 +432,8 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
     try:
         checked = _Document.model_validate(document)
     except ValidationError as error:
-        raise UsageError(one_line(f"{where}: {sentence(error, _Document, document, WORDING)}")) from None
+        texts = [mistake.text for mistake in mistakes(error, _Document, document, WORDING)]
+        raise refusal(where, texts, document) from None
     home = checked.zones.home
     return Profile(
         name=name,

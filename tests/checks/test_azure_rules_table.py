@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from checks.azure_rules_table import RULES, Rule
-from diskbook import load
-from diskbook.design import azure_rules
+from diskbook.design import azure_rules, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from support import SCENARIOS
@@ -60,14 +59,14 @@ def test_a_request_that_breaks_a_rule_is_refused_and_its_neighbour_is_not(plane:
 
 def loaded(overrides: Any, monkeypatch: pytest.MonkeyPatch) -> Scenario:
     """The small scenario with overrides, as `load` holds it against the rules."""
-    hand_over, seen = load.check, []
+    hand_over, seen = scenario_file.check, []
     monkeypatch.setattr(
-        load,
+        scenario_file,
         "check",
         lambda scenario, where, **known: hand_over(seen.append(scenario) or scenario, where, **known),
     )
     with suppress(UsageError):
-        load.load(SMALL, "quick", overrides)
+        scenario_file.load(SMALL, "quick", overrides)
         assert azure_rules.check(seen[0], TODAY) == []  # what is refused only later
     return seen[0]
 

@@ -8,16 +8,16 @@ import pytest
 
 from checks import bench_provision
 from checks.bench_provision import Timing
-from diskbook import load
 from diskbook.cloud.azure import graph, provision
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.azure.create import Maker
+from diskbook.design import scenario_file
 from diskbook.facts.delays import DELAYS_S
 from diskbook.results.run import Run
 
 
 def _needs(replicates: int) -> dict[str, tuple[str, ...]]:
-    scenario = load.load("zone-disks", "quick", {"design.replicates": replicates})
+    scenario = scenario_file.load("zone-disks", "quick", {"design.replicates": replicates})
     place = provision.Place("group", scenario.region, {})
     maker = Maker(Clients(Cloud("emulator", "none", None)), Run(Path("none")), place, {})
     steps = provision.steps(maker, scenario, range(1, replicates + 1))

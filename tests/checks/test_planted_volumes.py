@@ -10,7 +10,7 @@ import pytest
 
 from checks import planted_volumes
 from checks.planted_volumes import Row
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.facts.paths import RUNS
 from diskbook.report.analysis.run import analyse
 from diskbook_emulator import profile as profiles
@@ -29,7 +29,7 @@ def test_a_seed_draws_one_profile_that_the_emulator_reads(tmp_path):
 
 
 def test_its_scenario_can_be_played():
-    scenario = load.load(str(planted_volumes.SCENARIO), "quick")
+    scenario = scenario_file.load(str(planted_volumes.SCENARIO), "quick")
     assert {arm.name for arm in scenario.arm} == {"server", "mirror", "again"}
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from checks import played
 from checks.played import CASES, Case, Pair, Row
-from diskbook import load
-from diskbook.design import attachments, early
+from diskbook.design import attachments, early, scenario_file
 from diskbook_emulator.model import Model
 from diskbook_emulator.profile import load_profile
 
@@ -58,7 +57,7 @@ def test_each_case_plants_what_it_says(case: Case, tmp_path: Path) -> None:
     files = tmp_path / "scenario.toml", tmp_path / "profile.toml"
     files[0].write_text(case.scenario)
     files[1].write_text(case.profile)
-    scenario, profile = load.load(str(files[0]), "quick"), load_profile(str(files[1]))
+    scenario, profile = scenario_file.load(str(files[0]), "quick"), load_profile(str(files[1]))
     arms = [arm.name for arm in scenario.arm if arm.machine == "vm1"]
     assert arms == [name for pair in case.pairs for name in pair.arms]
     assert set(attachments.per_block(scenario, early.plan(scenario)).values()) == (

@@ -29,7 +29,7 @@ def test_a_package_over_its_limit_without_one_or_gone_is_named() -> None:
     [
         ("diskbook.stats.gates.data", "data.py", "diskbook.stats", True),
         ("diskbook.stats", "__init__.py", "diskbook.stats", True),
-        ("diskbook.load", "load.py", "diskbook", True),
+        ("diskbook.alone", "alone.py", "diskbook", True),
         ("diskbook.batch.matrix", "matrix.py", "diskbook.batch", False),
         ("diskbook_emulator.arm.disks", "disks.py", "diskbook_emulator", False),
     ],

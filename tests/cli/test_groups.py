@@ -52,7 +52,7 @@ def test_a_command_leaves_the_others_alone() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = set(done.stdout.split())
     assert "diskbook.cli.plan" in modules
-    assert not modules & {"diskbook.cli.results", "diskbook.cli.cleanup", "diskbook.cli.emulator"}
+    assert not modules & {"diskbook.cli.results", "diskbook.cli.cleanup", "diskbook.emulated.command"}
 
 
 @pytest.mark.parametrize(

@@ -81,12 +81,3 @@ def test_a_run_that_is_not_signed_gets_no_clients(place: Path) -> None:
     path.write_text(path.read_text().replace("203.0.113.7", "203.0.113.8"))
     with pytest.raises(DiskbookError, match="was not begun by you on this computer"):
         connect.clients_of(run)
-
-
-def test_the_name_of_an_own_emulator_follows_from_the_folder(place: Path) -> None:
-    own = a_run(emulator={"name": "of-somebody", "own": True})
-    named = a_run("two", emulator={"name": "of-somebody", "own": False})
-    assert connect.emulator_name(own) == connect.own_emulator_name(own.folder) != "of-somebody"
-    assert connect.emulator_name(named) == "of-somebody"
-    assert connect.emulator_name(a_run("three")) is None
-    assert connect.own_emulator_name(own.folder) != connect.own_emulator_name(named.folder)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from diskbook import load as scenarios
 from diskbook.cloud.azure.clients import Cloud
 from diskbook.clusters import cost as cluster_cost
 from diskbook.cost import budget, durations, estimate as cost_estimate, retail
 from diskbook.cost.estimate import Estimate, Line
+from diskbook.design import azure_rules, scenario_file as scenarios
 from diskbook.design.model import Scenario
-from diskbook.facts import prices
+from diskbook.facts import disk_options, prices
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.errors import UsageError
 from diskbook.facts.prices import Meter, Price, PriceList
@@ -118,6 +118,17 @@ def test_waiting_between_blocks_is_paid_for() -> None:
     assert waited_s == pytest.approx(2 * (2 * 3600 - 3 * (10 + 50 + 0.6)))
     dearer, cheap = (cost_estimate.estimate(one, priced(), 12) for one in (spread, plain))
     assert dearer.hours == pytest.approx(cheap.hours + waited_s / 3600) and dearer.usd > 2 * cheap.usd
+
+
+def test_a_performance_tier_is_limited_and_billed_as_a_disk_of_that_tier() -> None:
+    disk = {"name": "one", "sku": "Premium_LRS", "size_gib": 1024, "zone": "1", "tier": "P40"}
+    raised = scenario(disk=[scenario().disk[0].model_dump(), disk])
+    names = {item.what for item in cost_estimate.items(raised)}
+    assert "disk P40 (Premium_LRS)" in names and "disk P30 (Premium_LRS)" not in names
+    assert disk_options.limits(raised.disk_named("one")).iops == 7500
+    assert [str(broken) for broken in azure_rules.check(raised)] == []
+    lower = scenario(disk=[raised.disk[0].model_dump(), {**disk, "tier": "P20"}])
+    assert "may have the tiers P30 to P50, not P20" in str(azure_rules.check(lower)[0])
 
 
 def test_on_demand_bursting_is_billed_by_the_hour_and_by_use() -> None:

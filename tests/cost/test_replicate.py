@@ -6,13 +6,13 @@ from datetime import date, timedelta
 
 import pytest
 
-from diskbook import load
 from diskbook.cost import budget, replicate
+from diskbook.design import scenario_file
 from diskbook.facts import prices
 
 
 def test_a_replicate_costs_what_the_plan_of_one_says() -> None:
-    scenario = load.load("zone-disks", "standard")
+    scenario = scenario_file.load("zone-disks", "standard")
     estimate = budget.estimated(scenario, None, timedelta(hours=12), date(2026, 11, 22), 1)
     usd, basis = replicate.another(scenario, "azure")
     assert usd == pytest.approx(estimate.usd) and basis.startswith("costs that at list price (dated table")
@@ -20,7 +20,7 @@ def test_a_replicate_costs_what_the_plan_of_one_says() -> None:
 
 
 def test_an_unknown_price_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     assert replicate.another(scenario, "imported") == (
         None,
         "has no price here: imported machines and disks are not Azure's to bill",

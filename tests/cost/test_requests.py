@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cost import durations, requests
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.measure.plan.sample_size import Target
 from diskbook.measure.plan.text import Sources, plan_text
@@ -48,7 +48,7 @@ def test_failover_tests_take_calls_of_their_disk() -> None:
 
 
 def test_moves_are_those_of_the_plan() -> None:
-    scenario = load.load("zone-disks", "standard")
+    scenario = scenario_file.load("zone-disks", "standard")
     moves = requests.of_run(scenario).moves / scenario.design.replicates
     assert f"attach and detach calls: {moves:.0f} a replicate" in plan_text(scenario, Target(), Sources(), "")
 
@@ -59,5 +59,5 @@ def test_polls_follow_the_pace_of_the_clients() -> None:
         and requests.polls(12) == 12
         and requests.polls(168, 50) < requests.polls(168)
     )
-    made = requests.of_run(load.load("first-run", "standard"))
+    made = requests.of_run(scenario_file.load("first-run", "standard"))
     assert made.total == made.writes + made.reads + made.polls + made.moves

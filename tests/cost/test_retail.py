@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from diskbook import load
 from diskbook.cost import retail
+from diskbook.design import scenario_file
 from diskbook.facts import catalog, prices
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.paths import REFERENCE
@@ -49,7 +49,7 @@ def test_west_europe_is_priced_whole() -> None:
 
 def all_sizes() -> list[catalog.VmSize]:
     """Sizes of scenarios and articles, and what stands in for them: others are priced by Azure's list."""
-    machines = [machine for name in load.names() for machine in load.load(name).machine]
+    machines = [machine for name in scenario_file.names() for machine in scenario_file.load(name).machine]
     names = {machine.size for machine in machines} | {machine.substitute for machine in machines}
     with (REFERENCE / "published-figures.csv").open(newline="") as file:
         names |= {row["vm_size"] for row in csv.DictReader(file)}

@@ -7,8 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from diskbook import load
-from diskbook.design import attachments, schedule
+from diskbook.design import attachments, scenario_file, schedule
 from diskbook.design.model import Scenario
 from support import synthetic
 
@@ -52,7 +51,7 @@ def test_the_rest_of_the_cycles_is_spread_over_visits() -> None:
 
 def test_disks_that_stay_are_left_alone() -> None:
     for name in ("disk-options", "s2d-azure", "nested-resiliency"):
-        scenario = load.load(name, "quick")
+        scenario = scenario_file.load(name, "quick")
         assert not attachments.cycled(scenario)
         assert not any(attachments.cycles(scenario, block) for block in schedule.plan(scenario))
 
@@ -63,7 +62,7 @@ def test_a_disk_that_all_its_machines_share_does_not_move() -> None:
         disk.model_copy(update={"max_shares": 3}) if disk.name == "zrs" else disk for disk in scenario.disk
     )
     assert not attachments.cycled(scenario.model_copy(update={"disk": shared}))
-    by_two = load.load("shared-zrs", "quick")
+    by_two = scenario_file.load("shared-zrs", "quick")
     arms = tuple(arm.model_copy(update={"placement": None}) for arm in by_two.arm)
     assert attachments.cycled(by_two.model_copy(update={"arm": arms})) == [{"zrs", "lrs"}]  # of 3 machines
 
@@ -77,11 +76,11 @@ def test_disks_are_filled_where_they_are_visited_first() -> None:
 
 
 def test_disks_that_stay_are_attached_to_all_their_machines_before_the_first_block() -> None:
-    scenario = load.load("disk-options", "quick")
+    scenario = scenario_file.load("disk-options", "quick")
     alone = {(arm.disk, arm.machine) for arm in scenario.arm if not scenario.disk_named(arm.disk).ephemeral}
     block = schedule.plan(scenario)[0]
     assert set(attachments.places_before(scenario, block)) == alone
-    volumes = load.load("nested-resiliency", "quick")
+    volumes = scenario_file.load("nested-resiliency", "quick")
     assert attachments.places_before(volumes, schedule.plan(volumes)[0]) == []
 
 
@@ -90,7 +89,7 @@ def test_disks_that_stay_are_attached_to_all_their_machines_before_the_first_blo
 
 @pytest.mark.parametrize("name", ["zone-disks", "shared-zrs"])
 def test_with_placements_no_disk_is_attached_anew_in_a_block(name: str) -> None:
-    scenario = load.load(name, "quick")
+    scenario = scenario_file.load(name, "quick")
     assert not attachments.cycled(scenario)
     assert attachments.moved_between(scenario) == {"zrs"}
     assert not any(attachments.cycles(scenario, block) for block in schedule.plan(scenario))
@@ -99,7 +98,7 @@ def test_with_placements_no_disk_is_attached_anew_in_a_block(name: str) -> None:
 @pytest.mark.parametrize("name", ["zone-disks", "shared-zrs"])
 def test_all_disks_of_a_block_can_be_attached_at_the_same_time(name: str) -> None:
     """A disk has as many machines as it may have, and every other one is on its own from the first block."""
-    scenario = load.load(name, "full")
+    scenario = scenario_file.load(name, "full")
     for block in schedule.plan(scenario):
         places = attachments.places_before(scenario, block)
         machines = Counter(disk for disk, _ in places)
@@ -110,6 +109,6 @@ def test_all_disks_of_a_block_can_be_attached_at_the_same_time(name: str) -> Non
 
 
 def test_a_trial_for_evidence_needs_its_own_disk_alone() -> None:
-    scenario = load.load("zone-disks", "quick", {"design.evidence_s": 150})
+    scenario = scenario_file.load("zone-disks", "quick", {"design.evidence_s": 150})
     (block,) = schedule.evidence_blocks(scenario, [("zrs-z2", "randwrite-qd256")])
     assert attachments.places_before(scenario, block) == [("zrs", "vm2")]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.azure_rules import check
 from diskbook.design.model import Arm, Disk, Machine, Scenario
 from diskbook.facts import catalog
@@ -251,5 +251,5 @@ def test_a_disk_must_reach_the_machines_of_its_check() -> None:
 def zone_disks(**overrides: Any) -> Scenario:
     """The scenario of that name, held against the form but not yet against the rules."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(load, "check", lambda scenario, where, **_: scenario)
-        return load.load("zone-disks", "quick", overrides)
+        patch.setattr(scenario_file, "check", lambda scenario, where, **_: scenario)
+        return scenario_file.load("zone-disks", "quick", overrides)

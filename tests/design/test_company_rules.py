@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud.azure import provision
-from diskbook.design import company_rules
+from diskbook.design import company_rules, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from diskbook.results import session
@@ -17,7 +16,7 @@ from diskbook.results.run import Run
 
 
 def _with_tags(tags: dict[str, Any], scenario: str = "zone-disks") -> Scenario:
-    return load.load(scenario, "quick", {"azure.tags": tags})
+    return scenario_file.load(scenario, "quick", {"azure.tags": tags})
 
 
 def test_own_tags_go_on_everything_and_ours_are_counted(tmp_path: Path) -> None:
@@ -63,16 +62,18 @@ def test_a_storage_account_takes_shorter_names() -> None:
 
 
 def test_tags_of_a_scenario_and_of_the_command_line_are_put_together(tmp_path: Path) -> None:
-    text = Path(load.paths.SCENARIOS / "zone-disks.toml").read_text("utf-8")
+    text = Path(scenario_file.paths.SCENARIOS / "zone-disks.toml").read_text("utf-8")
     file = tmp_path / "own.toml"
     file.write_text(
         f'{text}\n[azure]\nresource_group = "mine"\n[azure.tags]\nteam = "storage"\nstage = "dev"\n'
     )
-    made = load.load(str(file), "quick", {"azure.tags": {"stage": "test", "a.b": "c"}, "azure.tags.x": "y"})
+    made = scenario_file.load(
+        str(file), "quick", {"azure.tags": {"stage": "test", "a.b": "c"}, "azure.tags.x": "y"}
+    )
     assert made.azure.tags == {"team": "storage", "stage": "test", "a.b": "c", "x": "y"}
     assert made.azure.resource_group == "mine"
 
 
 def test_a_group_that_no_group_can_be() -> None:
     with pytest.raises(UsageError, match="'a/b' is no name of a resource group"):
-        load.load("zone-disks", "quick", {"azure.resource_group": "a/b"})
+        scenario_file.load("zone-disks", "quick", {"azure.resource_group": "a/b"})

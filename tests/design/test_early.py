@@ -7,8 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from diskbook import load
-from diskbook.design import attachments, early, schedule
+from diskbook.design import attachments, early, scenario_file, schedule
 from diskbook.design.model import Scenario
 from support import SCENARIOS
 
@@ -16,7 +15,7 @@ from support import SCENARIOS
 def _settled(repeats: int = 1, settle_s: float = 120) -> Scenario:
     """A disk that moves and one that stays, with two headline loads and another one."""
     numbers = {"design.repeats": repeats, "design.settle_s": settle_s, "all_workloads.blocks": 6}
-    scenario = load.load(str(SCENARIOS / "moved.toml"), "quick", numbers)
+    scenario = scenario_file.load(str(SCENARIOS / "moved.toml"), "quick", numbers)
     (write,), (compared,) = scenario.workload, scenario.comparison
     names, families = ("write-qd1", "read-qd1", "other"), ("headline", "headline", "exploratory")
     changes = {
@@ -58,7 +57,7 @@ def test_the_compared_trials_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize(
     "scenario",
-    [load.load("disk-options", "standard"), _settled(settle_s=0)],
+    [scenario_file.load("disk-options", "standard"), _settled(settle_s=0)],
 )
 def test_there_is_none_without_settling_or_without_attaches(scenario: Scenario) -> None:
     assert early.plan(scenario) == schedule.plan(scenario)
@@ -67,5 +66,5 @@ def test_there_is_none_without_settling_or_without_attaches(scenario: Scenario) 
 @pytest.mark.parametrize("preset", ["standard", "full"])
 @pytest.mark.parametrize("name", ["zone-disks", "shared-zrs", "disk-options"])
 def test_disks_that_are_compared_settle_by_default(name: str, preset: str) -> None:
-    assert load.load(name, preset).design.settle_s == 120
-    assert load.load(name, "quick").design.settle_s == 0
+    assert scenario_file.load(name, preset).design.settle_s == 120
+    assert scenario_file.load(name, "quick").design.settle_s == 0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook import load
-from diskbook.design import layout
+from diskbook.design import layout, scenario_file
 from diskbook.facts.units import GIB, MIB
 
 
 @pytest.fixture(scope="module")
 def full():
-    return load.load("zone-disks", "full")
+    return scenario_file.load("zone-disks", "full")
 
 
 def test_a_disk_is_filled_as_far_as_its_own_workloads_reach(full) -> None:

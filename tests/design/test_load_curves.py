@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import load
-from diskbook.design import caps
+from diskbook.design import caps, scenario_file
 from diskbook.design.model import Scenario, Workload
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.errors import UsageError
@@ -50,7 +49,7 @@ def loaded(place: Path, *disks: str, workload: str = LOAD) -> Scenario:
     ]
     path = place / "own.toml"
     path.write_text("\n".join([HEAD, *arms, workload]), "utf-8")
-    return load.load(str(path), "standard")
+    return scenario_file.load(str(path), "standard")
 
 
 def rates(scenario: Scenario) -> dict[str, float | None]:
@@ -93,7 +92,7 @@ def test_a_manifest_has_the_loads_and_not_the_shares(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, "plain")
     raw = scenario.model_dump(mode="json")
     assert "rate_of_cap" not in raw["workload"][0]
-    assert load.from_dict(raw, "manifest") == scenario
+    assert scenario_file.from_dict(raw, "manifest") == scenario
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ def test_what_cannot_be_is_said_in_one_sentence(
 
 
 def test_a_disk_of_ones_own_and_a_volume_have_no_known_cap() -> None:
-    volumes, disks = load.load("s2d-azure", "quick"), load.load("local-disk", "quick")
+    volumes, disks = scenario_file.load("s2d-azure", "quick"), scenario_file.load("local-disk", "quick")
     own = disks.model_copy(
         update={"disk": tuple(disk.model_copy(update={"sku": OWN_DISK}) for disk in disks.disk)}
     )
@@ -130,7 +129,7 @@ def test_a_disk_of_ones_own_and_a_volume_have_no_known_cap() -> None:
 
 def test_disk_options_holds_its_loads_in_every_preset() -> None:
     for preset, arms in (("quick", 2), ("sample", 2), ("standard", 3), ("full", 3)):
-        scenario = load.load("disk-options", preset)
+        scenario = scenario_file.load("disk-options", preset)
         held = [(arm.name, item.name) for arm, item in scenario.cells if item.rate]
         assert len(held) == 5 * arms and len({arm for arm, _ in held}) == arms
 

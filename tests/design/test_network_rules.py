@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud import connect
 from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.offers import Region
 from diskbook.cost import estimate, text as cost_text
-from diskbook.design import network_rules
+from diskbook.design import network_rules, scenario_file
 from diskbook.design.model import Network
 from diskbook.design.network_rules import JumpPlace, Subnet
 from diskbook.facts import prices
@@ -68,23 +67,25 @@ def test_a_jump_host_is_written_as_for_ssh(text: str, place: JumpPlace | None) -
 def test_what_does_not_fit_is_one_sentence(changes: dict[str, Any], words: str) -> None:
     overrides = {f"network.{key}": value for key, value in {**NAMED, **changes}.items()}
     with pytest.raises(UsageError, match=words) as caught:
-        load.load(str(SCENARIOS / "tiny.toml"), "quick", overrides)
+        scenario_file.load(str(SCENARIOS / "tiny.toml"), "quick", overrides)
     assert "\n" not in str(caught.value)
 
 
 def test_the_table_is_read_from_a_scenario_and_from_a_manifest() -> None:
     overrides = {f"network.{key}": value for key, value in NAMED.items()}
-    scenario = load.load(str(SCENARIOS / "tiny.toml"), "quick", overrides)
+    scenario = scenario_file.load(str(SCENARIOS / "tiny.toml"), "quick", overrides)
     assert scenario.network == Network(**NAMED)
     raw = scenario.model_dump(mode="json")
-    assert load.from_dict(raw, "the manifest") == scenario
+    assert scenario_file.from_dict(raw, "the manifest") == scenario
     del raw["network"]  # of a run before there was one
-    assert not load.from_dict(raw, "the manifest").network.is_private
+    assert not scenario_file.from_dict(raw, "the manifest").network.is_private
 
 
 def test_a_private_network_is_planned_and_priced_without_public_addresses() -> None:
     overrides = {f"network.{key}": value for key, value in NAMED.items()}
-    public, private = (load.load(str(SCENARIOS / "tiny.toml"), "quick", row) for row in ({}, overrides))
+    public, private = (
+        scenario_file.load(str(SCENARIOS / "tiny.toml"), "quick", row) for row in ({}, overrides)
+    )
     paid = {item.what for item in estimate.items(public)} - {item.what for item in estimate.items(private)}
     assert paid == {"public address"}
     here = Region(private.region)

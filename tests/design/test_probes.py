@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from diskbook import load
-from diskbook.design import probes, schedule
+from diskbook.design import probes, scenario_file, schedule
 
 
 def test_compared_single_ios_without_a_deeper_load_get_one_in_the_first_block() -> None:
-    scenario = load.load("shared-zrs", "standard")
+    scenario = scenario_file.load("shared-zrs", "standard")
     made = {item.name: item for item in scenario.workload if item.name.endswith(probes.SUFFIX)}
     assert {name: item.arms for name, item in made.items()} == {
         "commit-qd1-probe": ("lrs-n1", "zrs-n1"),
@@ -21,15 +20,15 @@ def test_compared_single_ios_without_a_deeper_load_get_one_in_the_first_block() 
 
 
 def test_none_is_added_twice_or_where_none_is_asked_for() -> None:
-    scenario = load.load("shared-zrs", "standard")
-    again = load.from_dict(scenario.model_dump(mode="json", exclude_none=True), "manifest")
+    scenario = scenario_file.load("shared-zrs", "standard")
+    again = scenario_file.from_dict(scenario.model_dump(mode="json", exclude_none=True), "manifest")
     assert again.workload == scenario.workload
-    without = load.load("shared-zrs", "standard", {"design.probe_s": 0})
+    without = scenario_file.load("shared-zrs", "standard", {"design.probe_s": 0})
     assert not any(item.name.endswith(probes.SUFFIX) for item in without.workload)
 
 
 def test_deeper_loads_are_probes_already_and_first_writes_cannot_be_repeated() -> None:
-    names = [item.name for item in load.load("zone-disks", "standard").workload]
+    names = [item.name for item in scenario_file.load("zone-disks", "standard").workload]
     assert [name for name in names if name.endswith(probes.SUFFIX)] == [
         "randread-qd1-probe",  # in zones without a deeper read
         "randwrite-qd1-probe",  # of the second LRS disk

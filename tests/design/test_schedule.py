@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from diskbook import load
-from diskbook.design import schedule
+from diskbook.design import scenario_file, schedule
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError
 from support import synthetic
@@ -97,7 +96,7 @@ PAIR = ("lrs-z1", "zrs-z1")
 
 def of_arms(n_arms: int, blocks: int, replicates: int) -> Scenario:
     """A scenario with as many arms; what they stand for does not matter to the plan."""
-    scenario = load.load("zone-disks", "quick", {"design.replicates": replicates})
+    scenario = scenario_file.load("zone-disks", "quick", {"design.replicates": replicates})
     arms = tuple(scenario.arm[0].model_copy(update={"name": f"arm{number}"}) for number in range(n_arms))
     workload = scenario.workload[0].model_copy(update={"blocks": blocks, "arms": None})
     return scenario.model_copy(update={"arm": arms, "workload": (workload,)})
@@ -121,7 +120,7 @@ def test_workloads_come_in_one_order_for_all_arms_of_a_repeat() -> None:
 
 def _by_zone(**overrides: object) -> list[schedule.Block]:
     changes = {key.replace("__", "."): value for key, value in overrides.items()}
-    return schedule.plan(load.load("zone-disks", "quick", changes))
+    return schedule.plan(scenario_file.load("zone-disks", "quick", changes))
 
 
 def zone_of(block: schedule.Block) -> str:
@@ -172,7 +171,7 @@ def test_of_two_arms_of_a_placement_each_leads_in_half_of_the_blocks() -> None:
 
 
 def test_trials_for_evidence_come_after_all_blocks() -> None:
-    scenario = load.load("zone-disks", "quick", {"design.evidence_s": 150})
+    scenario = scenario_file.load("zone-disks", "quick", {"design.evidence_s": 150})
     last = max(block.block for block in schedule.plan(scenario))
     assert [block.block for block in schedule.evidence_blocks(scenario, [("zrs-z2", "randwrite-qd256")])] == [
         last + 1
@@ -182,4 +181,4 @@ def test_trials_for_evidence_come_after_all_blocks() -> None:
 
 def test_arms_have_placements_all_or_none() -> None:
     with pytest.raises(DiskbookError, match="zrs-z3: other arms have a placement and this one has none"):
-        load.load("zone-disks", "quick", {"arm.zrs-z3.placement": None})
+        scenario_file.load("zone-disks", "quick", {"arm.zrs-z3.placement": None})

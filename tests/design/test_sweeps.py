@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
-from diskbook.design import leave_out, sweeps
+from diskbook.design import leave_out, scenario_file, sweeps
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from support import SCENARIOS
@@ -51,7 +50,7 @@ def written(place: Path, more: str) -> Path:
 
 
 def loaded(place: Path, more: str, preset: str = "quick", **overrides: Any) -> Scenario:
-    return load.load(str(written(place, more)), preset, overrides)
+    return scenario_file.load(str(written(place, more)), preset, overrides)
 
 
 SWEEP = """
@@ -79,7 +78,7 @@ def test_presets_and_overrides_change_the_grid_and_then_its_loads(tmp_path: Path
 
 
 def test_what_a_preset_leaves_out_is_gone_with_its_comparisons(tmp_path: Path) -> None:
-    scenario = load.load(str(SCENARIOS / "small.toml"), "quick")
+    scenario = scenario_file.load(str(SCENARIOS / "small.toml"), "quick")
     arm, load_name = scenario.comparison[0].arm, scenario.workload[0].name
     full = f'[preset.full.leave_out]\narm = ["{arm}"]\n'
     less = loaded(tmp_path, full, "full")
@@ -92,7 +91,7 @@ def test_what_a_preset_leaves_out_is_gone_with_its_comparisons(tmp_path: Path) -
 
 
 def test_a_load_whose_arms_are_all_left_out_is_left_out(tmp_path: Path) -> None:
-    arms = [item.name for item in load.load(str(SCENARIOS / "small.toml"), "quick").arm]
+    arms = [item.name for item in scenario_file.load(str(SCENARIOS / "small.toml"), "quick").arm]
     more = f'{SWEEP}arms = ["{arms[0]}"]\n[preset.full.leave_out]\narm = ["{arms[0]}"]\n'
     assert grid_of(loaded(tmp_path, more, "full")) == []
     more = f'{SWEEP}arms = {arms[:2]}\n[preset.full.leave_out]\narm = ["{arms[0]}"]\n'.replace("'", '"')
@@ -129,7 +128,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, more: str, text: str)
     head, body = ("sweep = 3\n", BASE) if more == "sweep = 3" else ("", f"{BASE}\n{more}")
     path.write_text(head + body, "utf-8")
     with pytest.raises(UsageError) as caught:
-        load.load(str(path), "quick")
+        scenario_file.load(str(path), "quick")
     assert text in str(caught.value), str(caught.value)
     assert str(caught.value).startswith("own.toml: ") or "preset" in str(caught.value)
 

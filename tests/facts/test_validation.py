@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 
-from diskbook.facts.validation import LONGEST, Wording, known_name, one_line, sentence
+from diskbook.facts.validation import LONGEST, MOST, Wording, known_name, mistakes, one_line, refusal
 
 FIXED = ConfigDict(extra="forbid")
 
@@ -54,7 +54,7 @@ ROWS = [{"name": "first"}]
 def message_of(raw: dict[str, Any], wording: Wording = WORDING) -> str:
     with pytest.raises(ValidationError) as caught:
         Document.model_validate(raw)
-    return sentence(caught.value, Document, raw, wording)
+    return mistakes(caught.value, Document, raw, wording)[0].text
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,14 @@ def test_rows_are_named_as_the_file_names_them() -> None:
 
 def test_what_a_file_holds_is_no_template() -> None:
     assert message_of({"row": ROWS, "design": {"seed": "{at}"}}).endswith("(it is '{at}')")
+
+
+def test_many_mistakes_are_counted_and_none_is_said_twice() -> None:
+    texts = [f"[[row]] r{number}: this is wrong" for number in range(MOST + 3)]
+    raw = {"row": [{"name": f"r{number}"} for number in reversed(range(MOST + 3))]}
+    lines = str(refusal("a.toml", [*texts, texts[0]], raw)).splitlines()
+    assert lines[0] == f"a.toml: [[row]] r{MOST + 2}: this is wrong" and lines[-1] == "and 3 more"
+    assert len(lines) == MOST + 1
 
 
 def test_a_message_is_one_line_of_printable_text_and_ends() -> None:

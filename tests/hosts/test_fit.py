@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.catalog import OWN_DISK, OWN_HOST
 from diskbook.facts.errors import UsageError
@@ -17,15 +17,15 @@ from support.own_hosts import OWN
 
 
 def own(name: str = OWN, **overrides: Any) -> Scenario:
-    return fit.as_own(load.load(name, "quick", overrides))
+    return fit.as_own(scenario_file.load(name, "quick", overrides))
 
 
 def two_disks() -> Scenario:
     """A scenario with two disks on one machine."""
-    raw = load.load(OWN, "quick").model_dump(mode="json")
+    raw = scenario_file.load(OWN, "quick").model_dump(mode="json")
     raw["disk"].append({**raw["disk"][0], "name": "other"})
     raw["arm"].append({**raw["arm"][0], "name": "other", "disk": "other"})
-    return fit.as_own(load.from_dict(raw, "two"))
+    return fit.as_own(scenario_file.from_dict(raw, "two"))
 
 
 def host(**keys: Any) -> OwnHost:
@@ -36,7 +36,7 @@ def test_nothing_of_azure_is_left_in_the_scenario() -> None:
     made = own()
     assert {machine.size for machine in made.machine} == {OWN_HOST}
     assert {(disk.sku, disk.zone) for disk in made.disk} == {(OWN_DISK, None)}
-    assert load.from_dict(made.model_dump(mode="json"), "again") == made
+    assert scenario_file.from_dict(made.model_dump(mode="json"), "again") == made
     assert own("local-disk").analysis_notebook == "3-analyse-local-disk"
 
 
@@ -62,11 +62,11 @@ def test_what_needs_azure_is_named(scenario: str, overrides: dict[str, Any], sen
 
 
 def test_a_disk_seen_from_two_machines_stays_with_neither() -> None:
-    raw = load.load(OWN, "quick").model_dump(mode="json")
+    raw = scenario_file.load(OWN, "quick").model_dump(mode="json")
     raw["machine"].append({**raw["machine"][0], "name": "there"})
     raw["arm"].append({**raw["arm"][0], "name": "far", "machine": "there"})
     with pytest.raises(UsageError, match="disk is seen from here and there, and a disk of your own stays"):
-        fit.as_own(load.from_dict(raw, "two"))
+        fit.as_own(scenario_file.from_dict(raw, "two"))
 
 
 def test_the_only_place_stands_for_the_only_disk() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud.azure import requests
 from diskbook.cost import estimate, text as cost_text
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.prices import from_table, table
@@ -54,7 +54,7 @@ MIB = 2**20
 )
 def test_what_cannot_be_is_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        load.load(LOCAL, "quick", changes)
+        scenario_file.load(LOCAL, "quick", changes)
     assert said in str(caught.value)
 
 
@@ -70,12 +70,12 @@ def test_it_takes_part_in_no_check_and_no_drill(tmp_path: Path, table: str) -> N
     more = f'{table}\nname = "moved"\ndisk = "os"\nmachine = "vm"\n'
     (tmp_path / "own.toml").write_text(f"{Path(LOCAL).read_text()}\n{more}")
     with pytest.raises(UsageError, match="the disk of 'moved' is to be attached, and an OS disk stays"):
-        load.load(str(tmp_path / "own.toml"), "quick")
+        scenario_file.load(str(tmp_path / "own.toml"), "quick")
 
 
 @pytest.fixture
 def scenario() -> Scenario:
-    return load.load(LOCAL, "quick")
+    return scenario_file.load(LOCAL, "quick")
 
 
 def test_the_machine_is_asked_for_with_it(scenario: Scenario) -> None:

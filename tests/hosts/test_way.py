@@ -13,6 +13,7 @@ import paramiko
 import psutil
 import pytest
 
+from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import tunnel, tunnel_guard, way
 from diskbook.hosts.tunnel import Bastion, Tunnel, TunnelBroken
@@ -39,7 +40,7 @@ def use(jump: JumpHost, monkeypatch: pytest.MonkeyPatch, *without: str) -> None:
     lines = (jump.folder / "ssh_config").read_text().splitlines()
     path = jump.folder / "config"
     path.write_text("\n".join(line for line in lines if line.split()[0] not in without))
-    monkeypatch.setenv(way.CONFIG, str(path))
+    monkeypatch.setenv(SSH_CONFIG, str(path))
     monkeypatch.setenv("HOME", str(jump.folder / "home"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
 

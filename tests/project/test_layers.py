@@ -10,15 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from diskbook import cli
 from diskbook.facts import paths
 
 PACKAGES = ("diskbook", "diskbook_emulator", "checks")
 FOLDERS = ("lib/diskbook", "lib/diskbook_emulator", "checks")
+COMMANDS = {where.partition(":")[0].replace(".", "/") + ".py" for where in cli.COMMANDS.values()}
 MODULES = sorted(
     path
     for folder in FOLDERS
     for path in (paths.ROOT / folder).rglob("*.py")
     if path.parent != paths.ROOT / "lib/diskbook/cli"
+    and str(path.relative_to(paths.ROOT / folder.split("/")[0])) not in COMMANDS
 )
 """All but the command line, whose commands are loaded when they are called."""
 
@@ -51,4 +54,4 @@ def test_modules_are_imported_at_the_top() -> None:
 
 def test_a_lazy_import_is_noticed() -> None:
     assert list(lazy_imports("def f():\n    from diskbook.stats import view\n")) == ["diskbook.stats"]
-    assert list(lazy_imports("def f():\n    import numpy\nfrom diskbook import load\n")) == []
+    assert list(lazy_imports("def f():\n    import numpy\nfrom diskbook import stats\n")) == []

@@ -13,11 +13,13 @@ import nbformat
 import nbstripout
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
-ANALYSES = {load.load(name).analysis_notebook for name in load.names()} | {"3-analyse-imported"}
+ANALYSES = {scenario_file.load(name).analysis_notebook for name in scenario_file.names()} | {
+    "3-analyse-imported"
+}
 WANTED = {
     "0-overview",
     "1-provision",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 
 STATES = {"done", "changed", "corrected", "left out", "to come"}
@@ -63,7 +63,7 @@ def test_what_became_of_it_is_one_of_five_and_has_its_reason(readme: str) -> Non
 
 def test_only_articles_without_a_scenario_are_to_come(readme: str) -> None:
     open_articles = {article for article, _, state, _ in rows_of(readme) if state == "to come"}
-    assert open_articles == {article for article, _, _, _ in rows_of(readme)} - set(load.names())
+    assert open_articles == {article for article, _, _, _ in rows_of(readme)} - set(scenario_file.names())
 
 
 def test_an_element_that_is_missing_or_twice_is_noticed(readme: str) -> None:

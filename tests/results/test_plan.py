@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import load
-from diskbook.design import early, schedule
+from diskbook.design import early, scenario_file, schedule
 from diskbook.facts.errors import DiskbookError
 from diskbook.results import plan as plans, run as runs
 from diskbook.results.run import Run
@@ -47,7 +46,7 @@ def test_the_plan_is_that_of_the_scenario_and_stays(run: Run) -> None:
 
 
 def test_trials_right_after_an_attach_are_part_of_the_plan(run: Run) -> None:
-    scenario = load.load(str(SCENARIOS / "moved.toml"), "quick", {"design.settle_s": 120})
+    scenario = scenario_file.load(str(SCENARIOS / "moved.toml"), "quick", {"design.settle_s": 120})
     run.update_manifest(scenario=scenario.model_dump(mode="json"))
     plans.write(run)
     blocks = plans.blocks_of(run)
@@ -106,7 +105,7 @@ def test_trials_for_evidence_are_planned_kept_and_no_part_of_what_is_judged(
     """A run that was cut during them goes on with those that are missing."""
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     made = runs.create("evidence")
-    scenario = load.load("zone-disks", "quick", {"design.evidence_s": 150})
+    scenario = scenario_file.load("zone-disks", "quick", {"design.evidence_s": 150})
     manifest = {**MINIMAL, "run": "evidence", "scenario": scenario.model_dump(mode="json")}
     made.write_manifest({**manifest, "replicates": [{"replicate": 1, "origin": 1}]})
     plans.write(made)
@@ -122,7 +121,7 @@ def test_trials_for_evidence_are_planned_kept_and_no_part_of_what_is_judged(
 
 def test_blocks_keep_their_placement_and_round_over_a_cut(tmp_path: Path) -> None:
     """A run that is resumed goes on in the order that was drawn, and its next blocks are those that lack."""
-    scenario = load.load("zone-disks", "quick", {"design.replicates": 2})
+    scenario = scenario_file.load("zone-disks", "quick", {"design.replicates": 2})
     made = Run(tmp_path)
     rows = [{"replicate": number, "origin": number} for number in (1, 2)]
     made.write_manifest(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook import load
-from diskbook.design import schedule
+from diskbook.design import scenario_file, schedule
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from diskbook.stats import expected
@@ -13,7 +12,7 @@ from diskbook.stats import expected
 
 @pytest.fixture(scope="module")
 def zones() -> Scenario:
-    return load.load("zone-disks", "standard")
+    return scenario_file.load("zone-disks", "standard")
 
 
 def test_each_cell_that_may_sit_on_a_limit_has_one_trial(zones: Scenario) -> None:
@@ -64,7 +63,7 @@ def test_a_held_rate_close_to_the_limit_may_sit_on_it(zones: Scenario, rate: flo
 
 
 def test_of_volumes_the_cell_that_asks_most_of_a_machine_has_it() -> None:
-    volumes = load.load("s2d-azure", "standard")
+    volumes = scenario_file.load("s2d-azure", "standard")
     chosen = expected.of(volumes)
     assert chosen.cells == (("ss-4", "read-64k-18x8"), ("s2d-3", "write-64k-18x8"))
     assert chosen.reasons["ss-4", "write-64k-18x8"].startswith("ss-4, read-64k-18x8 asks most")
@@ -72,7 +71,7 @@ def test_of_volumes_the_cell_that_asks_most_of_a_machine_has_it() -> None:
 
 
 def test_quick_has_none_and_says_nothing_of_cells() -> None:
-    quick = load.load("zone-disks", "quick")
+    quick = scenario_file.load("zone-disks", "quick")
     assert expected.blocks(quick) == [] and expected.seconds(quick) == 0 and expected.reasons(quick, ()) == {}
 
 
@@ -83,7 +82,7 @@ def test_a_trial_that_was_not_made_is_said(zones: Scenario) -> None:
 
 
 def test_a_disk_of_ones_own_has_no_limit_and_so_none() -> None:
-    zones = load.load("zone-disks", "standard")
+    zones = scenario_file.load("zone-disks", "standard")
     disks = tuple(item.model_copy(update={"sku": "own-disk"}) for item in zones.disk)
     assert expected.of(zones.model_copy(update={"disk": disks})).cells == ()
 
@@ -91,7 +90,7 @@ def test_a_disk_of_ones_own_has_no_limit_and_so_none() -> None:
 @pytest.mark.parametrize("seconds", [30, 119.9])
 def test_a_trial_that_may_hold_no_minute_is_refused(seconds: float) -> None:
     with pytest.raises(UsageError, match=r"evidence_s.*may hold no whole minute .* write 120 or more, or 0"):
-        load.load("zone-disks", "standard", {"design.evidence_s": seconds})
+        scenario_file.load("zone-disks", "standard", {"design.evidence_s": seconds})
 
 
 def test_a_trial_for_evidence_offers_the_same_load_for_longer(zones: Scenario) -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.vocabulary import GateStatus, Provenance
 from diskbook.facts import paths
 from diskbook.report.analysis import protocol as run_protocol
@@ -28,7 +28,7 @@ class Measured:
     """Of a run what tells which gates apply."""
 
     def __init__(self, scenario: str, provenance: str) -> None:
-        self.scenario, self.provenance = load.load(scenario), provenance
+        self.scenario, self.provenance = scenario_file.load(scenario), provenance
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from checks import many_runs
-from diskbook import load
 from diskbook.batch import summary
 from diskbook.batch.item import Asked, Item
 from diskbook.batch.loop import Batch
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.standing import Standing, State
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 from support.batches import Played, priced
 
@@ -23,7 +23,9 @@ NAME = "night"
 
 def item(number: int, profile: str) -> Item:
     asked = Asked(SCENARIO, emulator_profile=profile, settings={"design.seed": number})
-    return Item(f"{SCENARIO}-{number}", asked, load.load(SCENARIO, "quick"), f"{profile} seed={number}")
+    return Item(
+        f"{SCENARIO}-{number}", asked, scenario_file.load(SCENARIO, "quick"), f"{profile} seed={number}"
+    )
 
 
 def finished(root: Path, made: Item, hour: int, factor: float = 1.0, **manifest: Any) -> Path:

@@ -15,4 +15,6 @@ def other(option: Option) -> Any:
     if isinstance(option.default, str):
         known = get_args(Disk.model_fields[option.name].annotation)
         return next(value for value in known if value != option.default)
-    return 9000 if option.computed else 3
+    if option.name == "tier":
+        return "P40"
+    return 9000 if option.flexible else 3

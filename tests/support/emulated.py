@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud import kinds
 from diskbook.cloud.azure import clients as azure, keys, requests
 from diskbook.design.model import Disk, Machine
 from diskbook.hosts import disks as machine_disks
@@ -50,7 +50,7 @@ def measured(
     emulator = {"profile": profile, "time_scale": time_scale}
     folder = stages.begin(name, scenario, "emulator", "quick", changes, emulator)
     try:
-        own_emulator.start(folder, owner=True)
+        kinds.of(folder).start(folder, owner=True)
         stages.provision(folder)
         stages.benchmark(folder)
     finally:

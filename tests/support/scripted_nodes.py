@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud.azure import witness
 from diskbook.clusters.powershell import call, steps
 from diskbook.clusters.vmfleet import names
+from diskbook.design import scenario_file
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.facts.units import GIB
 from diskbook.hosts import disks as machine_disks
@@ -187,11 +187,11 @@ def rig(
     folder: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[dict[str, Any]], None] | None = None
 ) -> ScriptedRig:
     """A provisioned replicate of the scenario `spaces`, whose disks are all proved to be ours."""
-    scenario = load.load(str(SCENARIOS / "spaces.toml"), "quick")
+    scenario = scenario_file.load(str(SCENARIOS / "spaces.toml"), "quick")
     if change:
         tables = scenario.model_dump()
         change(tables)
-        scenario = load.from_dict(tables, "changed")
+        scenario = scenario_file.from_dict(tables, "changed")
     folder.mkdir(parents=True, exist_ok=True)
     machines = {name: {"id": f"/{name}", "host": {"name": f"r1-{name}"}} for name in MACHINES}
     disks = {

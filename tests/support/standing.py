@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from azure.core.rest import HttpRequest
 
-from diskbook.cloud import connect
 from diskbook.cloud.azure import requests
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design.model import Disk
+from diskbook.emulated import cloud as emulated
 from diskbook.facts import client
 from diskbook.results import run as runs, session
 from diskbook.results.run import Run
@@ -51,7 +51,7 @@ def a_place() -> Iterator[Path]:
 def a_cloud(name: str = EMULATOR) -> Clients:
     """Start an emulator as a user would, and return clients for it."""
     lifecycle.start(name, profile="quiet", time_scale=0.001, owner=True)
-    return connect.emulator_clients(name)
+    return emulated.clients(name)
 
 
 def manifest_of(emulator: str) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook import load as scenarios
-from diskbook.design import schema
+from diskbook.design import scenario_file as scenarios, schema
 from diskbook.design.model import Comparison, Scenario, Workload
 from diskbook.results import plan as plans, tables as store_tables
 from diskbook.results.run import Run

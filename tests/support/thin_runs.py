@@ -18,7 +18,7 @@ from diskbook.batch import order as orders
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.standing import REPORT
-from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud import kinds
 from diskbook.design import schema
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import stages
@@ -59,7 +59,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str) -> Any:
         command = ["setpriv", "--pdeathsig", "KILL", *command]
     with session.session(run), stage.signals():
         try:
-            own_emulator.start(run, owner=True)
+            kinds.of(run).start(run, owner=True)
             measuring = subprocess.Popen(command)
             try:
                 status = measuring.wait()

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud.azure import keys
 from diskbook.cloud.azure.clients import Clients
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.facts.units import MIB
 from diskbook.hosts.ssh import Connection, Host
@@ -174,7 +174,7 @@ def test_a_sign_in_goes_to_no_endpoint_of_a_manifest(
         identity_endpoint.use(monkeypatch, identity)
         used = {"subscription": SUBSCRIPTION, "endpoint": url, "ssh_source": "203.0.113.7/32"}
         name = f"azure-{signed}".lower()
-        scenario = load.load(TINY, "quick").model_dump(mode="json")
+        scenario = scenario_file.load(TINY, "quick").model_dump(mode="json")
         more = {"scenario": scenario, "site": "zone-disks", "kept": False}
         run = a_run(name, name_of(name), cloud="azure", emulator=None, azure=used, **more)
         if not signed:

@@ -9,7 +9,7 @@ from itertools import groupby
 
 import pytest
 
-from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud import kinds
 from diskbook.design import schedule
 from diskbook.design.totals import measured_rows
 from diskbook.measure.bench import trials as bench_trials
@@ -43,7 +43,7 @@ def run(place: None, tmp_path_factory: pytest.TempPathFactory) -> Run:
     emulator = {"profile": str(profile), "time_scale": 0.0}
     folder = stages.begin("placed", PLACED, "emulator", "quick", None, emulator)
     try:
-        own_emulator.start(folder, owner=True)
+        kinds.of(folder).start(folder, owner=True)
         stages.provision(folder)
         with pytest.MonkeyPatch.context() as patch:
             whole = bench_trials._block

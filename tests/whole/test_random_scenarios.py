@@ -17,10 +17,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from diskbook import load
 from diskbook.cli import main
 from diskbook.cost import budget, text as cost_text
-from diskbook.design import azure_rules as rules, schedule
+from diskbook.design import azure_rules as rules, scenario_file, schedule
 from diskbook.design.model import PRESETS
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.whole
 EXAMPLES = settings(
     max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-FILES = [paths.SCENARIOS / f"{name}.toml" for name in load.names()]
+FILES = [paths.SCENARIOS / f"{name}.toml" for name in scenario_file.names()]
 FILES += [SCENARIOS / f"{name}.toml" for name in ("local", "tiny")]
 KEYS = [
     "name", "size", "zone", "sku", "size_gib", "max_shares", "cache", "bursting", "performance_plus", "iops",
@@ -161,7 +160,7 @@ def hold(folder: Path, content: bytes, preset: str) -> bool:
     path.write_bytes(content)
     run = paths.RUNS / "random"
     try:
-        chosen = load.load(str(path), preset)
+        chosen = scenario_file.load(str(path), preset)
     except UsageError as error:
         said = str(error)
         assert said.isprintable() and 10 < len(said) < 700, said
@@ -231,7 +230,7 @@ def test_files_of_anything(folder: Path, content: bytes) -> None:
 def test_overrides_of_anything(key: str, value: Any) -> None:
     """As `--set` gives them."""
     try:
-        chosen = load.load("zone-disks", "quick", {key: value})
+        chosen = scenario_file.load("zone-disks", "quick", {key: value})
     except UsageError as error:
         assert str(error).isprintable() and len(str(error)) < 700
     else:

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Workload
 from diskbook.hosts.device import Device
 from diskbook.measure.runs import stages
@@ -33,7 +33,7 @@ from support.real_path import Counts, Disk, SlowDisk, disk, is_mounted, met, ref
 SCENARIO = str(SCENARIOS / "real-path.toml")
 JOBS = {
     item.name: item.model_copy(update={"runtime_s": 0.3, "series_s": 0.05})
-    for item in load.load(SCENARIO, "full").workload
+    for item in scenario_file.load(SCENARIO, "full").workload
     if item.ioengine == "libaio"
 }
 ENGINES = ("libaio", "io_uring")

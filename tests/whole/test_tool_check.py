@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.measure.runs import stages
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import facts as show_facts
@@ -115,7 +115,7 @@ def test_what_a_line_means_for_its_readers_is_shown(analysis: Analysis) -> None:
 
 def test_the_scenario_tool_check_is_an_ordinary_one() -> None:
     for preset in ("quick", "standard", "full"):
-        found = load.load("tool-check", preset)
+        found = scenario_file.load("tool-check", preset)
         tools = {arm.name: found.tool_of(arm) for arm in found.arm}
         assert tools == {"fio": "fio", "fio-b": "fio", "diskspd": "diskspd"}
         assert {item.pairing for item in found.comparison} == {"same-disk"}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud import connect, emulator as own_emulator
+from diskbook.cloud import connect, kinds
 from diskbook.cloud.azure import witness
 from diskbook.clusters.measure import cluster_account
 from diskbook.clusters.powershell.steps import StepFailed
@@ -85,7 +85,7 @@ def files(folder: Path) -> Iterator[tuple[Any, bytes]]:
 def lived(place: Path) -> Lived:
     run = begin("spaces", QUIET, "spaces")
     made = Lived(run)
-    own_emulator.start(run, owner=True)
+    kinds.of(run).start(run, owner=True)
     emulator = lifecycle.connect(run.manifest["emulator"]["name"])
     try:
         stages.provision(run)

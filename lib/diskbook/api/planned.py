@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.measure.plan import cost, document, text
 
 
@@ -67,7 +67,7 @@ def plan(
     UsageError
         When there is no such scenario or run, or a percentage is none.
     """
-    chosen = load.load(str(scenario), preset, settings or {})
+    chosen = scenario_file.load(str(scenario), preset, settings or {})
     target, sources = text.target_of(half_width, power, effect), text.sources_of(pilot, (), None, None)
     creation = cost.creation(chosen)
     command = f"diskbook run {scenario} --preset {preset}"

@@ -9,15 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
-from diskbook.cloud import connect
+from diskbook.cloud import kinds
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
-from diskbook.hosts import fit
 from diskbook.report.analysis import beside
-from diskbook_emulator import fleet_limits
-from diskbook_emulator.profile import load_profile
 
 DEFAULT_PROFILE = "default"
 _DIGITS = 12  # of the hash in a name: that two of a million runs share it has a probability of 1 in 500
@@ -68,18 +65,17 @@ def item_of(asked: Asked, label: str = "") -> Item:
     UsageError
         For anything that cannot be run as asked; no cloud is asked.
     """
-    connect.check_kind(asked.cloud)
+    kind = kinds.get(asked.cloud)
     redact.refuse({"scenario": asked.scenario, **asked.settings})
     if asked.emulator_profile is not None and asked.cloud != "emulator":
         raise UsageError(
             f'emulator_profile goes with cloud "emulator", not with "{asked.cloud}"; leave such runs out '
             "by [[exclude]], or add the others by [[include]]"
         )
-    scenario = load.load(asked.scenario, asked.preset, asked.settings, asks_azure=asked.cloud == "azure")
-    scenario = fit.as_own(scenario) if asked.cloud == "inventory" else scenario
-    beside.notebook(scenario, Path(asked.scenario) if load.is_file(asked.scenario) else None)
-    if asked.cloud == "emulator":
-        fleet_limits.check(load_profile(asked.emulator_profile or DEFAULT_PROFILE), scenario)
+    loaded = scenario_file.load(asked.scenario, asked.preset, asked.settings, asks_azure=kind.asks_azure)
+    scenario = kind.fitted(loaded)
+    beside.notebook(scenario, Path(asked.scenario) if scenario_file.is_file(asked.scenario) else None)
+    kind.check(scenario, {"profile": asked.emulator_profile or DEFAULT_PROFILE})
     return Item(name_of(scenario, asked.cloud, asked.emulator_profile), asked, scenario, label)
 
 
@@ -90,6 +86,7 @@ def name_of(scenario: Scenario, cloud: str, profile: str | None) -> str:
     the workbook renames no run.
     """
     content = scenario.model_dump(mode="json", exclude_defaults=True, exclude=_WORDS)
+    content["scenario"]["article"] = scenario.scenario.article  # it had no default in earlier versions
     played = (profile or DEFAULT_PROFILE) if cloud == "emulator" else None
     text = json.dumps([content, cloud, played], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
@@ -98,5 +95,5 @@ def name_of(scenario: Scenario, cloud: str, profile: str | None) -> str:
 
 def name_of_manifest(manifest: Mapping[str, Any]) -> str:
     """The name that the content of a run's manifest gives it."""
-    scenario = load.from_dict(manifest["scenario"], "manifest.json")
+    scenario = scenario_file.from_dict(manifest["scenario"], "manifest.json")
     return name_of(scenario, manifest["cloud"], (manifest.get("emulator") or {}).get("profile"))

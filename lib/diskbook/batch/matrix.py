@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from diskbook import load
 from diskbook.batch import quota
 from diskbook.batch.item import Asked, Item, item_of
 from diskbook.batch.quota import Quotas
+from diskbook.design import scenario_file
 from diskbook.facts import toml_file
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.facts.validation import Wording, one_line, sentence
+from diskbook.facts.validation import Wording, mistakes, refusal
 
 KEYS = ("scenario", "preset", "cloud", "emulator_profile")
 """Keys of a matrix by name; all others are those of `--set`, which have a point in them."""
@@ -67,20 +67,23 @@ def read(path: Path) -> Matrix:
     Raises
     ------
     UsageError
-        With one sentence naming file, key and remedy.
+        With a line per mistake, which names file, key and remedy.
     """
     raw = toml_file.read(path, f"there is no file {path}; name a TOML file with a table [matrix]")
     _check_quotes(raw, path.name)
     try:
         file = _File.model_validate(raw)
     except ValidationError as error:
-        raise UsageError(one_line(f"{path.name}: {sentence(error, _File, raw, _WORDING)}")) from None
+        texts = [mistake.text for mistake in mistakes(error, _File, raw, _WORDING)]
+        raise refusal(path.name, texts, raw) from None
+    if texts := [*_wrong_keys(file), *_wrong_exclusions(file)]:
+        raise refusal(path.name, texts, raw)
     rows = list(_rows(file, path.name))
     if not rows:
         raise UsageError(f"{path.name}: it asks for no run; write [matrix] with scenario = [...]")
     varying = _varying(rows)
     # What is asked twice in other words is one run.
-    items = {item.name: item for row in rows for item in [_item(row, varying, path)]}
+    items = {item.name: item for item in _items(rows, varying, path)}
     quota.check_names(file.quota, f"{path.name}: [quota]")
     matrix = Matrix(
         path.stem,
@@ -98,44 +101,46 @@ def read(path: Path) -> Matrix:
 
 def _rows(file: _File, where: str) -> Iterator[Mapping[str, Any]]:
     """Every combination that is not excluded, then what is included."""
-    for key in file.matrix:
-        _check_key(key, f"{where}: [matrix]")
     number = math.prod(len(values) for values in file.matrix.values()) if file.matrix else 0
     if number + len(file.include) > MOST:
         raise UsageError(f"{where}: that is {number + len(file.include):,} runs, of at most {MOST:,}")
     combinations = [
         dict(zip(file.matrix, values, strict=True)) for values in itertools.product(*file.matrix.values())
     ]
-    excluded = [_excluded(entry, n, file, where) for n, entry in enumerate(file.exclude, 1)]
-    for n, entry in enumerate(excluded, 1):
-        if not any(_matches(row, entry) for row in combinations):
-            raise UsageError(f"{where}: [[exclude]] {n} leaves no run out: no combination has these values")
+    idle = [
+        f"[[exclude]] {n} leaves no run out: no combination has these values"
+        for n, entry in enumerate(file.exclude, 1)
+        if not any(_matches(row, entry) for row in combinations)
+    ]
+    if idle:
+        raise refusal(where, idle, {})
     if file.matrix:
-        yield from (row for row in combinations if not any(_matches(row, entry) for entry in excluded))
-    for n, entry in enumerate(file.include, 1):
-        for key in entry:
-            _check_key(key, f"{where}: [[include]] {n}")
-        yield entry
+        yield from (row for row in combinations if not any(_matches(row, entry) for entry in file.exclude))
+    yield from file.include
 
 
-def _excluded(entry: Mapping[str, Any], number: int, file: _File, where: str) -> Mapping[str, Any]:
-    place = f"{where}: [[exclude]] {number}"
-    if not entry:
-        raise UsageError(f"{place}: it has no key, so it would leave out every run")
-    for key in entry:
-        if key not in file.matrix:
-            raise unknown("key of [matrix]", key, file.matrix, place)
-    return entry
+def _wrong_exclusions(file: _File) -> Iterator[str]:
+    for number, entry in enumerate(file.exclude, 1):
+        place = f"[[exclude]] {number}"
+        if not entry:
+            yield f"{place}: it has no key, so it would leave out every run"
+        for key in entry.keys() - file.matrix.keys():
+            yield str(unknown("key of [matrix]", key, file.matrix, place))
 
 
 def _matches(row: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
     return all(row[key] == value for key, value in entry.items())
 
 
-def _check_key(key: str, place: str) -> None:
-    """Raise UsageError for a key that is neither one of ours nor dotted."""
-    if key not in KEYS and "." not in key:
-        raise unknown("key", key, KEYS, f'{place} (keys of --set have a point, such as "design.replicates")')
+def _wrong_keys(file: _File) -> Iterator[str]:
+    """Say which keys are neither ours nor dotted."""
+    places = {"[matrix]": file.matrix}
+    places |= {f"[[include]] {number}": entry for number, entry in enumerate(file.include, 1)}
+    for place, entry in places.items():
+        for key in entry:
+            if key not in KEYS and "." not in key:
+                where = f'{place} (keys of --set have a point, such as "design.replicates")'
+                yield str(unknown("key", key, KEYS, where))
 
 
 def _check_quotes(raw: Mapping[str, Any], where: str) -> None:
@@ -157,12 +162,21 @@ def _varying(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return [key for key in keys if len({repr(row.get(key)) for row in rows}) > 1]
 
 
-def _item(row: Mapping[str, Any], varying: Sequence[str], path: Path) -> Item:
-    label = " ".join(_words(key, row[key]) for key in varying if key in row) or str(row.get("scenario", ""))
-    try:
-        return item_of(_asked(row, path.parent), label)
-    except UsageError as error:
-        raise UsageError(one_line(f"{path.name}: run '{label}': {error}")) from None
+def _items(rows: Iterable[Mapping[str, Any]], varying: Sequence[str], path: Path) -> list[Item]:
+    """Check every run; a mistake that several have is shown for the first."""
+    items: list[Item] = []
+    wrong: dict[str, str] = {}
+    for row in rows:
+        label = " ".join(_words(key, row[key]) for key in varying if key in row)
+        label = label or str(row.get("scenario", ""))
+        try:
+            items.append(item_of(_asked(row, path.parent), label))
+        except UsageError as error:
+            for line in str(error).splitlines():
+                wrong.setdefault(line, f"run '{label}': {line}")
+    if wrong:
+        raise refusal(path.name, wrong.values(), {})
+    return items
 
 
 def _words(key: str, value: Any) -> str:
@@ -176,6 +190,6 @@ def _asked(row: Mapping[str, Any], folder: Path) -> Asked:
             raise UsageError(f"{key} = {value!r} is no name; write it in quotes, each run has one")
     if "scenario" not in names:
         raise UsageError("it names no scenario; write scenario = ... in [matrix], and in each [[include]]")
-    if load.is_file(names["scenario"]):  # from where the matrix lies, wherever it is called from
+    if scenario_file.is_file(names["scenario"]):  # from where the matrix lies, wherever it is called from
         names["scenario"] = str((folder / names["scenario"]).resolve())
     return Asked(**names, settings={key: value for key, value in row.items() if key not in KEYS})

@@ -61,7 +61,7 @@ def needed(item: Item) -> Counter[str]:
     """vCPUs that a run takes at once, by region and family, and by region in all."""
     scenario, need = item.scenario, Counter[str]()
     for machine in scenario.machine:
-        size = catalog.vm_sizes().get(machine.size.lower())
+        size = catalog.find_vm_size(machine.size)
         for family in (size.family, CORES) if size else ():
             if family:
                 vcpus = size.vcpus * scenario.design.replicates if size else 0

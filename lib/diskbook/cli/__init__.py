@@ -15,6 +15,7 @@ from diskbook import __version__
 from diskbook.cli.groups import LazyGroup
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, Stopped
+from diskbook.facts.lazily import lacking
 from diskbook.facts.visible import guard
 
 COMMANDS = {
@@ -22,7 +23,7 @@ COMMANDS = {
     "catalog": "diskbook.cli.catalog:catalog",
     "compare": "diskbook.cli.compare:compare",
     "doctor": "diskbook.cli.doctor:doctor",
-    "emulator": "diskbook.cli.emulator:emulator",
+    "emulator": "diskbook.emulated.command:emulator",
     "fetch": "diskbook.cli.stores:fetch",
     "figures": "diskbook.cli.results:figures",
     "import": "diskbook.cli.results:import_",
@@ -61,6 +62,10 @@ def main() -> None:
     except DiskbookError as error:
         click.echo(f"diskbook: {error}", err=True)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:  # some commands import an extra only when they need it
+        missing = lacking(error, f"'diskbook {' '.join(sys.argv[1:2])}'")
+        click.echo(f"diskbook: {missing}", err=True)
+        sys.exit(missing.exit_code)
     except Stopped as stop:
         click.echo(f"diskbook: {stop}", err=True)
         sys.exit(128 + stop.number)

@@ -58,7 +58,9 @@ def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Item
 
 def clouds(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Where a run can be."""
-    return _beginning(incomplete, ("emulator", "azure", "inventory"))
+    from diskbook.cloud import kinds
+
+    return _beginning(incomplete, kinds.names())
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> Items:

@@ -43,32 +43,30 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
 
     Each line is ok, or says what to do. Ends with 0 when all are ok, else with 1.
     """
-    from datetime import date
+    from diskbook.cloud import kinds
+    from diskbook.design import scenario_file
+    from diskbook.measure.doctor import check
 
-    from diskbook import load
-    from diskbook.measure.doctor import check, cloud as doctor_cloud, machine
-
-    if cloud not in (None, "emulator", "azure"):
+    if cloud == "inventory":
         raise UsageError(
-            f"--cloud {cloud}: doctor looks at azure, or at this machine; 'diskbook plan SCENARIO --cloud "
+            "--cloud inventory: doctor looks at azure, or at this machine; 'diskbook plan SCENARIO --cloud "
             "inventory' looks at hosts of your own"
         )
     if cloud != "azure":
         refuse_given(click.get_current_context(), ("try_ssh",), "works with --cloud azure only")
-    chosen = load.load(scenario, options["preset"], overrides(options), asks_azure=cloud == "azure")
-    if cloud == "azure":
-        asked = doctor_cloud.Asked(
+    kind = kinds.get(cloud or "emulator")
+    chosen = scenario_file.load(scenario, options["preset"], overrides(options), asks_azure=kind.asks_azure)
+    rows = kind.doctor(
+        chosen,
+        kinds.Asked(
             options["subscription"],
             options["ssh_source"],
             options["max_cost_usd"],
             options["expires"],
             options["try_ssh"],
-        )
-        rows = doctor_cloud.checks(chosen, asked, date.today())
-    else:
-        rows = machine.checks(chosen)
-    where = "on Azure" if cloud == "azure" else "on the emulator, on this machine"
-    subject = f"{chosen.name}, preset {chosen.preset}, {where}"
+        ),
+    )
+    subject = f"{chosen.name}, preset {chosen.preset}, {kind.where}"
     click.echo((check.json_of if options["as_json"] else check.text_of)(subject, rows))
     if not check.all_ok(rows):
         sys.exit(1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from diskbook.facts.errors import unknown
+from diskbook.facts.lazily import imported
 
 
 class SuggestingGroup(click.Group):
@@ -44,6 +44,5 @@ class LazyGroup(SuggestingGroup):
         """Import the command of that name."""
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
-        module, _, name = self.lazy[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        command: click.Command = imported(self.lazy[cmd_name], f"'diskbook {cmd_name}'")
         return command

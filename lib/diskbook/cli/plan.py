@@ -63,7 +63,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     Also how many replicates and blocks it needs for a wanted precision or power. With --cloud azure the
     subscription is asked.
     """
-    from diskbook import load
+    from diskbook.design import scenario_file
     from diskbook.measure.plan import document as plan_document, own as own_plan, text as plan_text
 
     target = plan_text.target_of(
@@ -75,7 +75,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     if options["cloud"] == "inventory":
         names = ("tags", "resource_group")
         refuse_given(click.get_current_context(), names, "works with --cloud azure or emulator only")
-    chosen = load.load(
+    chosen = scenario_file.load(
         scenario, preset, overrides({"settings": settings, **options}), asks_azure=options["cloud"] == "azure"
     )
     words = ["diskbook", "run", scenario, "--preset", preset, *_asked_of_a_run(settings, options)]

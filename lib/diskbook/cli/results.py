@@ -278,11 +278,11 @@ def record(name: str) -> None:
 @click.argument("scenarios", nargs=-1, shell_complete=complete.samples)
 def sample(scenarios: tuple[str, ...]) -> None:
     """Make the sample runs of SCENARIOS (default: all), their figures and posts again, on the emulator."""
-    from diskbook import load
+    from diskbook.design import scenario_file
     from diskbook.measure.runs import samples
 
-    for name in scenarios or load.sampled():
-        if name not in load.sampled():
-            raise unknown("sample", name, load.sampled())
+    for name in scenarios or scenario_file.sampled():
+        if name not in scenario_file.sampled():
+            raise unknown("sample", name, scenario_file.sampled())
         outcome = samples.make(name)
         click.echo(outcome.words)

@@ -97,10 +97,10 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     is_file = scenario is None or scenario.endswith(".toml")
     if resume and is_file and not overrides(options) and _is_finished(resume, scenario):
         return
-    from diskbook import load
+    from diskbook.design import scenario_file
     from diskbook.measure.runs import pipeline
 
-    if (scenario is None) == (resume is None) and not (resume and load.is_file(str(scenario))):
+    if (scenario is None) == (resume is None) and not (resume and scenario_file.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
     azure = {key: options[key] for key in ("subscription", "ssh_source") if options[key] is not None}
     folder, place = opened(resume) if resume else (_begin(str(scenario), options, azure), None)

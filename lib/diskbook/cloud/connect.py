@@ -1,9 +1,8 @@
-"""Make the clients for a run's cloud, by its manifest: the emulator it names, or Azure."""
+"""Make the clients of a run for its cloud, and decide what a run on Azure or on own hosts uses."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,60 +12,20 @@ from urllib.parse import urlsplit
 from azure.core import AzureClouds
 from azure.mgmt.core.tools import get_arm_endpoints
 
+from diskbook.cloud import kinds
 from diskbook.cloud.azure import private, signin, ssh_source, subscription
-from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
+from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.azure.recording.of_run import recorder_of
 from diskbook.design.model import PUBLIC, Network, Scenario
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts.errors import DiskbookError, UsageError, unknown
+from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.hosts import fit, hosts_file
 from diskbook.results.run import Run
-from diskbook_emulator import lifecycle
 
-KINDS = ("emulator", "azure", "inventory")
 # For clouds that the SDK does not know by name, such as Azure Stack Hub: where Azure Resource Manager is, and
 # the certificates to trust there (a PEM file) where the system's do not do. AZURE_SDK_CLOUD_CONF and
 # AZURE_AUTHORITY_HOST choose among the known ones.
 ENDPOINT, ENDPOINT_CA = "DISKBOOK_ARM_ENDPOINT", "DISKBOOK_ARM_CA"
-
-
-def check_kind(cloud: str) -> None:
-    """Raise UsageError for a cloud that does not exist."""
-    if cloud not in KINDS:
-        raise unknown("cloud", cloud, KINDS)
-
-
-def provenance(cloud: str) -> Provenance:
-    """What results of that cloud are labelled with, everywhere."""
-    named = {"emulator": Provenance.EMULATED, "inventory": Provenance.INVENTORY}
-    return named.get(cloud, Provenance.AZURE)
-
-
-def emulator_state(name: str) -> str:
-    """Return "running", "kept" (stopped, its state kept), "dead" (killed) or "absent"."""
-    return next((row.state for row in lifecycle.status() if row.name == name), "absent")
-
-
-def own_emulator_name(folder: Path) -> str:
-    """Name of the own emulator of the run in a folder.
-
-    Short, since the paths of an emulator's sockets are limited; the folder makes it unique on the machine.
-    """
-    return "run-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
-
-
-def emulator_name(run: Run) -> str | None:
-    """Name of a run's emulator, None for a run on Azure; a manifest can name none as its own but its own."""
-    emulator = run.manifest.get("emulator")
-    if emulator is None:
-        return None
-    return own_emulator_name(run.folder) if emulator["own"] else str(emulator["name"])
-
-
-def check_emulator_runs(name: str) -> None:
-    """Raise UsageError when an emulator that the user named does not run."""
-    if emulator_state(name) != "running":
-        raise UsageError(f"emulator {name} does not run; start it with 'diskbook emulator start {name}'")
 
 
 def choose_azure(asked: Mapping[str, Any], region: str, network: Network = PUBLIC) -> dict[str, Any]:
@@ -198,17 +157,12 @@ def clients_of(run: Run, *, record: bool = True) -> Clients:
         When the run was not begun here, or its endpoint is not to be trusted now.
     """
     run.check_signed()
-    tell, name = _teller(run) if record else _say, emulator_name(run)
-    cloud = _azure(_recorded(run.manifest)) if name is None else _emulator(name)
-    return Clients(cloud, tell, recorder=recorder_of(run) if record else None)
+    tell = _teller(run) if record else say
+    return Clients(kinds.of(run).connect(run), tell, recorder=recorder_of(run) if record else None)
 
 
-def emulator_clients(name: str) -> Clients:
-    """Make the clients of a running emulator of this user; UsageError when there is none."""
-    return Clients(_emulator(name), _say)
-
-
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """Print a line at once."""
     print(line, flush=True)
 
 
@@ -216,29 +170,19 @@ def _teller(run: Run) -> Callable[[str], None]:
     """Print a line where it happens, and hand it to whoever follows the ledger."""
 
     def tell(line: str) -> None:
-        _say(line)
+        say(line)
         with contextlib.suppress(DiskbookError):  # a full disk is told by what has to be kept
             run.append("notice", text=line)
 
     return tell
 
 
-def _emulator(name: str) -> Cloud:
-    connection = lifecycle.connect(name)
-    return Cloud(
-        kind="emulator",
-        subscription=connection.subscription_id,
-        credential=StaticToken(connection.token),
-        endpoint=connection.endpoint,
-        ca=connection.ca_path,
-        time_scale=connection.time_scale,
-        admin_user=connection.admin_user,
-        ssh_source="127.0.0.0/8",
-    )
+def recorded(manifest: Mapping[str, Any]) -> Cloud:
+    """Return the Azure that a run has recorded, not that of the environment: its machines are there."""
+    return _azure(_recorded(manifest))
 
 
-def _recorded(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What the run has recorded, not the environment of now: its machines stand where they were made."""
+def _recorded(manifest: Mapping[str, Any]) -> dict[str, Any]:
     used = manifest.get("azure")
     if not used:
         return {"subscription": subscription.find().id, "endpoint": _endpoint()}

@@ -150,7 +150,7 @@ def _usd_an_hour_after(scenario: Scenario, expires_h: float, prices: PriceList) 
     lasting = [(item.count, item.meter) for item in items(scenario) if item.by == "hour"]
     for machine in scenario.machine:
         if expires_h >= DEALLOCATED_H or scenario.os_disk_of(machine.name) is not None:
-            size = catalog.vm_sizes().get(machine.size.lower())
+            size = catalog.find_vm_size(machine.size)
             lasting.append((1, Meter(f"vm-{machine.os}", size.name if size else machine.size)))
     priced = [(count, prices.of(meter.kind, meter.name)) for count, meter in lasting]
     return math.fsum(count * price.usd_per_hour for count, price in priced if price is not None)
@@ -199,7 +199,7 @@ def of_disks(estimate: Estimate, disks: Iterable[Disk]) -> float:
 
 def _machines(scenario: Scenario) -> Iterator[Item]:
     for machine in scenario.machine:
-        size = catalog.vm_sizes().get(machine.size.lower())
+        size = catalog.find_vm_size(machine.size)
         name = size.name if size else machine.size
         system = "" if machine.os == "linux" else ", Windows"
         yield Item(f"machine {name}{system}", Meter(f"vm-{machine.os}", name), 1, "second")
@@ -235,13 +235,15 @@ def _sharers(scenario: Scenario, disk: Disk) -> int:
 
 
 def _sized(disk: Disk, sharers: int) -> Iterator[Item]:
-    tier, redundancy = catalog.disk_tier(disk.sku, disk.size_gib).tier, disk.sku.partition("_")[2]
+    tier, redundancy = disk_options.limits(disk).tier, disk.sku.partition("_")[2]
     yield Item(f"disk {tier} ({disk.sku})", Meter("disk", f"{tier} {redundancy}"), 1, "hour")
     if sharers > 1:
         # The same price for LRS and ZRS.
         yield Item(f"further mounts of {tier}", Meter("mount", f"{tier} LRS"), sharers - 1, "hour")
-    if disk.bursting:
-        yield Item("on-demand bursting", Meter("burst-enablement", redundancy), 1, "hour")
+    for option in disk_options.OPTIONS:
+        value = getattr(disk, option.name)
+        if option.meter and value != option.default:
+            yield Item(option.text(value), Meter(option.meter, redundancy), 1, "hour")
 
 
 def _flexible(disk: Disk) -> Iterator[Item]:
@@ -292,7 +294,7 @@ def _billed_ios(disk: Disk, iops: float, seconds: float) -> Iterator[Item]:
 def _most_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:
     disk, machine = scenario.disk_named(arm.disk), scenario.machine_named(arm.machine)
     limits = disk_options.limits(disk)
-    size = catalog.vm_sizes().get(machine.size.lower())
+    size = catalog.find_vm_size(machine.size)
     caps = [load.outstanding / LEAST_LATENCY_S, float(limits.burst_iops or limits.iops)]
     if load.rate is not None:
         caps.append(load.rate)

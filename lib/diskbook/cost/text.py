@@ -109,7 +109,7 @@ def _disk(disk: Disk) -> str:
 
 def limits(scenario: Scenario) -> str:
     """Documented limits of machines and disks, and the lowest one that each arm meets by block size."""
-    sizes = [catalog.vm_sizes().get(machine.size.lower()) for machine in scenario.machine]
+    sizes = [catalog.find_vm_size(machine.size) for machine in scenario.machine]
     rows = [(f"disk {disk.name}", _rates(disk_options.limits(disk))) for disk in scenario.data_disks]
     rows += [(f"local disk of {size.name}", _rates(local_limits(size))) for size in _local(scenario)]
     rows += [(size.name, _rates(machine_limits(size))) for size in dict.fromkeys(sizes) if size]
@@ -141,7 +141,7 @@ def _grouped(rows: Sequence[tuple[str, str]]) -> list[str]:
 def _local(scenario: Scenario) -> list[catalog.VmSize]:
     """Sizes of the machines whose OS disk is ephemeral, as far as they are known."""
     holders = [item for item in scenario.machine if scenario.os_disk_of(item.name) is not None]
-    sizes = [catalog.vm_sizes().get(machine.size.lower()) for machine in holders]
+    sizes = [catalog.find_vm_size(machine.size) for machine in holders]
     return list(dict.fromkeys(size for size in sizes if size))
 
 
@@ -188,7 +188,7 @@ def lowest(scenario: Scenario, arm: Arm) -> str:
 
 def _holders(scenario: Scenario, arm: Arm) -> list[tuple[str, DiskLimits]]:
     """Whose limits an arm meets, with them."""
-    size = catalog.vm_sizes().get(scenario.machine_named(arm.machine).size.lower())
+    size = catalog.find_vm_size(scenario.machine_named(arm.machine).size)
     disk = scenario.disk_named(arm.disk)
     if disk.ephemeral:
         return [("VM, local disk", local_limits(size))] if size and size.cached_iops else []

@@ -121,7 +121,7 @@ def _in(table: str, name: str, violations: Iterable[Violation]) -> list[Violatio
 def _too_many_disks(scenario: Scenario) -> list[Violation]:
     violations = []
     for machine in scenario.machine:
-        size = catalog.vm_sizes().get(machine.size.lower())
+        size = catalog.find_vm_size(machine.size)
         disks = sum(scenario.disks_of(machine.name).values())
         if size and disks > size.max_data_disks:
             violations.append(

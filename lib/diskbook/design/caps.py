@@ -11,7 +11,7 @@ from diskbook.facts.units import MB
 def of_disk(scenario: Scenario, arm: Arm) -> dict[str, float | None]:
     """Base limits of an arm's disk and machine, as columns of trials; a disk of the user's own has none."""
     disk = scenario.disk_named(arm.disk)
-    size = catalog.vm_sizes().get(scenario.machine_named(arm.machine).size.lower())
+    size = catalog.find_vm_size(scenario.machine_named(arm.machine).size)
     if disk.sku == OWN_DISK:
         return {}
     cached = disk.ephemeral or disk.cache != "None"

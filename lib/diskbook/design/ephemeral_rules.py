@@ -52,7 +52,7 @@ def _on_machine(scenario: Scenario, disk: Disk, machine: Machine) -> Iterator[Pr
         if machine.name in (drill.machine, drill.from_machine):
             sentence = f"machine {machine.name} takes part in the drill {drill.name}, which deallocates; "
             yield disk.name, "sku", sentence + "a machine with an ephemeral OS disk cannot be"
-    size = catalog.vm_sizes().get(machine.size.lower())
+    size = catalog.find_vm_size(machine.size)
     if size is None:
         yield disk.name, "sku", f"the local disk of {machine.size} is in no table; take a size of the table"
         return

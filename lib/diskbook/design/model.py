@@ -1,7 +1,7 @@
 """Scenarios: a question with its set-up, as frozen records.
 
-`diskbook.load` reads them from TOML, and holds them against one another (`diskbook.design.consistency`)
-and against Azure's own rules.
+`diskbook.design.scenario_file` reads them from TOML, and checks them against one another
+(`diskbook.design.consistency`) and against Azure's own rules.
 """
 
 from __future__ import annotations
@@ -77,9 +77,11 @@ class Question(Record):
     """What the scenario asks, and where; `article` names the one whose figures it is held against."""
 
     title: str
-    article: Annotated[str, known_name("article", lambda: (*articles.names(), IMPORTED, NO_ARTICLE))]
     question: str
     region: AzureName
+    article: Annotated[str, known_name("article", lambda: (*articles.names(), IMPORTED, NO_ARTICLE))] = (
+        NO_ARTICLE
+    )
     # The article whose conditions the emulator plays; one kind of disk had other latencies elsewhere.
     site: Name = "default"
     # The notebook that analyses it, notebooks/3-analyse-<analysis>.ipynb; by default the scenario's own name.
@@ -124,6 +126,8 @@ class Disk(Record):
     `count` is for a pool: as many of it are made for each machine of a volume, in the machine's zone where
     `zone` is empty.
 
+    `tier` is a performance tier of Premium SSD above that of its size, e.g. P40 for 1024 GiB.
+
     `accelerated_network` is the disk's label of that name, made for images; a machine's own setting is
     `Machine.accelerated_networking`. `frequent_attach` is Azure's optimizedForFrequentAttach.
     """
@@ -135,6 +139,7 @@ class Disk(Record):
     max_shares: Annotated[int, Field(ge=1)] = 1
     cache: Literal["None", "ReadOnly", "ReadWrite"] = "None"
     bursting: bool = False
+    tier: AzureName | None = None
     performance_plus: bool = False
     accelerated_network: bool = False
     frequent_attach: bool = False

@@ -51,7 +51,7 @@ def documented(size: catalog.VmSize) -> Traits:
 
 def check(scenario: Scenario) -> list[Violation]:
     """Hold the machines of a scenario against what is documented of their sizes."""
-    sizes = {machine.size: catalog.vm_sizes().get(machine.size.lower()) for machine in scenario.machine}
+    sizes = {machine.size: catalog.find_vm_size(machine.size) for machine in scenario.machine}
     traits = {name: documented(size) for name, size in sizes.items() if size is not None}
     return [
         Violation("vm-size-unusable", f"[[machine]] {machine}: size", f"{sentence}; take another size")

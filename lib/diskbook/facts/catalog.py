@@ -302,12 +302,16 @@ def tier_named(name: str) -> DiskTier:
     raise unknown("disk tier", name, (tier.tier for tier in disk_tiers()))
 
 
+def find_vm_size(name: str) -> VmSize | None:
+    """Find a VM size by name, upper or lower case; None for one that the table lacks."""
+    return vm_sizes().get(name.lower())
+
+
 def vm_size(name: str) -> VmSize:
-    """Find a VM size by name, upper or lower case."""
-    try:
-        return vm_sizes()[name.lower()]
-    except KeyError:
-        raise unknown("VM size", name, (size.name for size in vm_sizes().values())) from None
+    """Return the VM size of a name; raise UsageError with the nearest for one that the table lacks."""
+    if size := find_vm_size(name):
+        return size
+    raise unknown("VM size", name, (size.name for size in vm_sizes().values()))
 
 
 def region(name: str) -> Region:

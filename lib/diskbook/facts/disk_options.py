@@ -1,8 +1,7 @@
 """The options of a managed disk, one row each: how each is asked for, read back, changed and put in words.
 
 Asking (`azure.requests`), reading back (`azure.readback`), the emulated control plane, the rules and the plan
-iterate over this table. A new option is its row here, its field in `scenario.model.Disk`, and its rule (with
-the field of `DiskAsk`) in `reference.rules`.
+iterate over this table, and so does the estimate of costs. `docs/recipes.md` shows how to add an option.
 """
 
 from __future__ import annotations
@@ -30,14 +29,18 @@ class Option:
     read
         Attributes that lead to it in the SDK's disk, with dots between.
     default
-        What Azure does when it is not asked for. None where Azure works out a figure: that is compared only
-        where one was asked for, and only disks whose figures are free take a wish.
+        What Azure does when it is not asked for. None where Azure works out a value: that is compared only
+        where one was asked for.
     words
         What a plan says of a disk that has it, with {} for the value; empty for nothing.
     limits
         Whether the documented limits depend on it: it is a parameter of `catalog.disk_limits` then.
     always
         Whether it is asked for even when it is the default.
+    flexible
+        Whether only disks whose figures are free take it: Premium SSD v2 and Ultra.
+    meter
+        Kind of the meter that bills it by the hour, in `prices.UNITS`; empty where it is free.
     change
         When an existing disk takes a change: "always", "detached" (not while a running machine has it) or
         "never".
@@ -50,6 +53,8 @@ class Option:
     words: str = ""
     limits: bool = False
     always: bool = False
+    flexible: bool = False
+    meter: str = ""
     change: Literal["always", "detached", "never"] = "always"
 
     @property
@@ -92,8 +97,10 @@ OPTIONS = (
     ),
     Option(
         "bursting", ("burstingEnabled",), "bursting_enabled", False, "on-demand bursting",
-        limits=True, change="detached",
+        limits=True, meter="burst-enablement", change="detached",
     ),
+    # Billed as a disk of that tier: the estimate takes the tier's own meter.
+    Option("tier", ("tier",), "tier", None, "performance tier {}", limits=True),
     Option(
         "performance_plus", ("creationData", "performancePlus"), "creation_data.performance_plus", False,
         "performance plus", limits=True, change="never",
@@ -108,8 +115,12 @@ OPTIONS = (
         "frequent_attach", ("optimizedForFrequentAttach",), "optimized_for_frequent_attach", False,
         "optimized for frequent attach, not aligned with its machine's fault domain",
     ),
-    Option("iops", ("diskIOPSReadWrite",), "disk_iops_read_write", None, "{} IOPS", limits=True),
-    Option("mb_s", ("diskMBpsReadWrite",), "disk_m_bps_read_write", None, "{} MB/s", limits=True),
+    Option(
+        "iops", ("diskIOPSReadWrite",), "disk_iops_read_write", None, "{} IOPS", limits=True, flexible=True,
+    ),
+    Option(
+        "mb_s", ("diskMBpsReadWrite",), "disk_m_bps_read_write", None, "{} MB/s", limits=True, flexible=True,
+    ),
 )  # fmt: skip
 
 
@@ -128,7 +139,7 @@ class Disk(Protocol):
 def limits(disk: Disk, tier: str | None = None) -> catalog.DiskLimits:
     """Documented limits of a disk with its options; `tier` is a performance tier chosen above its size's."""
     options = {option.name: getattr(disk, option.name) for option in OPTIONS if option.limits}
-    return catalog.disk_limits(disk.sku, disk.size_gib, tier=tier, **options)
+    return catalog.disk_limits(disk.sku, disk.size_gib, **{"tier": tier, **options})
 
 
 def values(disk: Disk) -> dict[str, Any]:

@@ -6,6 +6,9 @@ import os
 
 from diskbook.facts.errors import UsageError
 
+SSH_CONFIG = "DISKBOOK_SSH_CONFIG"
+"""Names another file than ~/.ssh/config, as `ssh -F` does; known hosts and keys may be named in it."""
+
 
 def seconds(variable: str, usual: float, most: float) -> float:
     """Read how long something may take, s.

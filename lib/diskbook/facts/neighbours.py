@@ -7,9 +7,9 @@ a store only for a run that lies in one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
+
+from diskbook.facts.lazily import imported
 
 
 class Neighbour:
@@ -19,9 +19,7 @@ class Neighbour:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        module, _, member = self._name.partition(":")
-        imported = import_module(module)
-        return getattr(getattr(imported, member) if member else imported, name)
+        return getattr(imported(self._name, "this"), name)
 
 
 imported_trials = Neighbour("diskbook.importing.raw")
@@ -49,10 +47,5 @@ vmfleet: Any = Neighbour("diskbook.clusters.vmfleet:TOOL")
 vmfleet_results = Neighbour("diskbook.clusters.vmfleet.results")
 """Formats of its results, and names of its files."""
 
-ANALYSES: Mapping[str, str] = {
-    "nested_resiliency": "diskbook.clusters.analysis.nested_resiliency",
-    "s2d_azure": "diskbook.clusters.analysis.s2d_azure",
-}
-"""Analyses of scenarios by the names of their modules; others are in `report.analysis`."""
 CLAIMS = ("diskbook.clusters.analysis.claims_s2d", "diskbook.clusters.analysis.claims_nested")
 """Modules whose `JUDGES` judge claims of articles; others are in `report.analysis.published.claims`."""

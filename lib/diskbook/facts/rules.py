@@ -89,7 +89,7 @@ def disk_violations(disk: DiskAsk, region: catalog.Region) -> list[Violation]:
 
 def machine_violations(vm: VmAsk, region: catalog.Region, today: date) -> list[Violation]:
     """Rules a machine by itself breaks in a region on a day (sizes retire)."""
-    size = catalog.vm_sizes().get(vm.size.lower())
+    size = catalog.find_vm_size(vm.size)
     if size is None:
         return [_size_unknown(vm.size), *_zone_exists(vm.zone, region)]
     violations = list(_zone_exists(vm.zone, region))
@@ -111,7 +111,7 @@ def takes_ultra(size: catalog.VmSize) -> bool:
 
 def ultra_violations(vm: VmAsk, region: catalog.Region) -> Iterator[Violation]:
     """Rules that a machine breaks which is to take Ultra disks (`additionalCapabilities.ultraSSDEnabled`)."""
-    size = catalog.vm_sizes().get(vm.size.lower())
+    size = catalog.find_vm_size(vm.size)
     if not region.ultra:
         yield Violation("ultra-region", "size", f"{region.name} has no Ultra disks; take another region")
     elif vm.zone is None and region.zones:
@@ -305,7 +305,7 @@ def attach_zone_violations(disk: DiskAsk, vm: VmAsk) -> Iterator[Violation]:
 
 
 def _attach_size(disk: DiskAsk, vm: VmAsk) -> Iterator[Violation]:
-    size = catalog.vm_sizes().get(vm.size.lower())
+    size = catalog.find_vm_size(vm.size)
     if size and not size.premium_io and disk.sku.startswith(("Premium", "Ultra")):
         yield Violation("premium-io", "machine", f"{size.name} takes no premium disks; take a size that does")
 
@@ -313,7 +313,7 @@ def _attach_size(disk: DiskAsk, vm: VmAsk) -> Iterator[Violation]:
 def _attach_cache(disk: DiskAsk, vm: VmAsk, cache: str) -> Iterator[Violation]:
     if cache == "None":
         return
-    size = catalog.vm_sizes().get(vm.size.lower())
+    size = catalog.find_vm_size(vm.size)
     if disk.max_shares > 1:
         yield Violation("cache-shared", "cache", "a shared disk has no host cache; set cache to None")
     elif disk.sku not in CACHED_SKUS:

@@ -1,23 +1,29 @@
-"""What pydantic finds wrong with a file, in one sentence that names the place in the file's own terms."""
+"""What is wrong with a file: a sentence per mistake that names the place in the file's own terms."""
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import re
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from diskbook.facts.errors import unknown
+from diskbook.facts.errors import UsageError, unknown
 
 LONGEST = 500
 """Characters of a message; what a file holds may be longer."""
+MOST = 20
+"""Mistakes of a file that are shown."""
+_PLACE = re.compile(r"\[+(?P<kind>\w+)[^\]]*\]+ ?(?P<row>[\w-]*)")
 _PLAIN = "{place}: {key}: {message} (it is {value})"
 _EXTRA = ("extra_forbidden", "unexpected_keyword_argument")  # of a model, of a dataclass
 _UNKNOWN = "unknown_name"
+_GAPS = ("missing", "too_short")
 
 Place = tuple[int | str, ...]
 
@@ -59,10 +65,65 @@ def known_name(kind: str, known: Iterable[str] | Callable[[], Iterable[str]]) ->
     return BeforeValidator(check)
 
 
-def sentence(
+@dataclass(frozen=True)
+class Mistake:
+    """One mistake of a file.
+
+    Attributes
+    ----------
+    text
+        A sentence that begins with the place.
+    loc
+        Steps that lead to it.
+    is_gap
+        Something is missing.
+    """
+
+    text: str
+    loc: Place = ()
+    is_gap: bool = False
+
+
+class MistakesError(UsageError):
+    """All mistakes of a file, a line each."""
+
+
+def refusal(where: str, texts: Iterable[str], raw: Mapping[str, Any]) -> MistakesError:
+    """Build the error for the mistakes of a file, in the order of the file.
+
+    Parameters
+    ----------
+    where
+        The file, put in front of each line.
+    texts
+        A sentence each. The same one is shown once; after `MOST` of them only their number.
+    raw
+        What the file holds, for the order.
+    """
+    order = list(raw)
+
+    def position(text: str) -> tuple[int, int]:
+        place = _PLACE.match(text)
+        if place is None or place["kind"] not in order:
+            return -1, 0
+        rows = raw[place["kind"]]
+        names = [str(row.get("name")) if isinstance(row, Mapping) else "" for row in rows]
+        return order.index(place["kind"]), names.index(place["row"]) if place["row"] in names else 0
+
+    lines = [one_line(f"{where}: {text}") for text in sorted(dict.fromkeys(texts), key=position)]
+    return MistakesError(shortened(lines))
+
+
+def shortened(lines: Sequence[str]) -> str:
+    """Join lines, of which more than `MOST` are counted only."""
+    more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
+    return "\n".join([*lines[:MOST], *more])
+
+
+def mistakes(
     error: ValidationError, record: type[BaseModel], raw: Mapping[str, Any], wording: Wording
-) -> str:
-    """Say the first of pydantic's findings in one sentence.
+) -> list[Mistake]:
+    """Say each of pydantic's findings in one sentence.
 
     Parameters
     ----------
@@ -75,25 +136,51 @@ def sentence(
     wording
         The words of this kind of file.
     """
-    first = _first(error)
-    loc = tuple(step for step in first["loc"] if step != "[key]")
+    rows = error.errors()
+    return [
+        Mistake(_sentence(row, record, raw, wording), _steps(row), row["type"] in _GAPS)
+        for row in rows
+        if not any(_explains(other, row) for other in rows)
+    ]
+
+
+def _explains(mistake: ErrorDetails, gap: ErrorDetails) -> bool:
+    """Whether something is missing only since its key is misspelt, or since no row of a list is right."""
+    if gap["type"] == "too_short":
+        return len(mistake["loc"]) > len(gap["loc"]) and mistake["loc"][: len(gap["loc"])] == gap["loc"]
+    return (
+        gap["type"] == "missing"
+        and mistake["type"] in _EXTRA
+        and mistake["loc"][:-1] == gap["loc"][:-1]
+        and bool(difflib.get_close_matches(str(mistake["loc"][-1]), [str(gap["loc"][-1])], cutoff=0.5))
+    )
+
+
+def _steps(row: ErrorDetails) -> Place:
+    return tuple(step for step in row["loc"] if step != "[key]")
+
+
+def _sentence(
+    finding: ErrorDetails, record: type[BaseModel], raw: Mapping[str, Any], wording: Wording
+) -> str:
+    loc = _steps(finding)
     place = _place(loc, raw, wording.row)
-    if first["type"] == "value_error" and (not loc or isinstance(loc[-1], int)):
-        return f"{place}: {first['ctx']['error']}" if loc else str(first["ctx"]["error"])
+    if finding["type"] == "value_error" and (not loc or isinstance(loc[-1], int)):
+        return f"{place}: {finding['ctx']['error']}" if loc else str(finding["ctx"]["error"])
     key = next((step for step in reversed(loc) if isinstance(step, str)), "")
-    if first["type"] in _EXTRA:
+    if finding["type"] in _EXTRA:
         return str(unknown("key", key, _keys(record, loc[:-1]), place))
-    if first["type"] == _UNKNOWN:
-        return str(unknown(first["ctx"]["kind"], str(first["input"]), first["ctx"]["known"], place))
-    message = first["msg"].removeprefix("Value error, ")
+    if finding["type"] == _UNKNOWN:
+        return str(unknown(finding["ctx"]["kind"], str(finding["input"]), finding["ctx"]["known"], place))
+    message = finding["msg"].removeprefix("Value error, ")
     words = wording.sentences
-    template = words.get(f"{first['type']} {key}", words.get(first["type"], _PLAIN))
+    template = words.get(f"{finding['type']} {key}", words.get(finding["type"], _PLAIN))
     return template.format(
-        **first.get("ctx", {}),
+        **finding.get("ctx", {}),
         place=place,
         key=key,
         at=_at(loc, place, key),
-        value=reprlib.repr(first["input"]),  # a file may hold anything, of any depth
+        value=reprlib.repr(finding["input"]),  # a file may hold anything, of any depth
         message=f"{message[0].lower()}{message[1:]}",
     )
 
@@ -104,15 +191,6 @@ def one_line(text: str) -> str:
     printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
     half = LONGEST // 2
     return printable if len(printable) <= LONGEST else f"{printable[:half]} ... {printable[-half:]}"
-
-
-def _first(error: ValidationError) -> ErrorDetails:
-    """The first finding; where a key is missing, one in its place that does not exist: it is a slip."""
-    rows = error.errors()
-    if rows[0]["type"] != "missing":
-        return rows[0]
-    inside = rows[0]["loc"][:-1]
-    return next((row for row in rows if row["type"] in _EXTRA and row["loc"][:-1] == inside), rows[0])
 
 
 def _place(loc: Place, raw: Mapping[str, Any], row: str) -> str:

@@ -6,8 +6,8 @@ import base64
 import json
 from typing import Any
 
+from diskbook.facts.disk_list import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
 from diskbook.hosts.device import Device, Facts
-from diskbook.hosts.disk_list import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
 from diskbook.hosts.ssh import Connection
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from diskbook.design.model import Disk, Scenario
 from diskbook.facts.catalog import OWN_DISK, OWN_HOST
+from diskbook.facts.disk_options import OPTIONS
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.hosts.hosts_file import BlockDevice, Folder, OwnHost
 
-_OPTIONS = ("bursting", "performance_plus", "accelerated_network", "frequent_attach", "iops", "mb_s")
 TOKEN_BYTES = 4
 
 
@@ -69,9 +69,9 @@ def _of_disk(scenario: Scenario, disk: Disk) -> Iterator[str]:
         yield f"{where} is the OS disk of an Azure machine"
     if disk.cache != "None":
         yield f"{where} has a host cache ({disk.cache}), which is Azure's"
-    for option in _OPTIONS:
-        if getattr(disk, option):
-            yield f"{where} has the option {option}, which is Azure's"
+    for option in OPTIONS:  # how many machines may share a disk does not matter to one host
+        if option.name != "max_shares" and getattr(disk, option.name) != option.default:
+            yield f"{where} has the option {option.name}, which is Azure's"
     users = list(dict.fromkeys(arm.machine for arm in scenario.arm if arm.disk == disk.name))
     if len(users) > 1:
         yield f"{where} is seen from {' and '.join(users)}, and a disk of your own stays on its host"

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from diskbook.facts import proc_stat
 from diskbook.facts.visible import visible
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import CPU_AFTER, CPU_BEFORE
@@ -120,7 +121,7 @@ def usage(files: Mapping[str, bytes]) -> dict[str, Any] | None:
     dict
         `steal_pct` of all cores together, and `cores_busy_pct`, core by core.
     """
-    before, after = (ticks(files.get(name, b"")) for name in (CPU_BEFORE, CPU_AFTER))
+    before, after = (proc_stat.ticks(files.get(name, b"")) for name in (CPU_BEFORE, CPU_AFTER))
     spent = {
         name: [max(0, end - start) for start, end in zip(before[name], after[name], strict=True)]
         for name in after
@@ -135,22 +136,11 @@ def usage(files: Mapping[str, bytes]) -> dict[str, Any] | None:
     }
 
 
-_COLUMNS = 8
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 
 
 def _busy(core: list[int]) -> int:
     return sum(core) - core[_IDLE] - core[_IOWAIT] - core[_STEAL]
-
-
-def ticks(content: bytes) -> dict[str, list[int]]:
-    """First columns of the lines "cpu", "cpu0" and so on of /proc/stat."""
-    rows = [line.split() for line in content.decode(errors="replace").splitlines()]
-    return {
-        row[0]: [int(word) for word in row[1 : _COLUMNS + 1]]
-        for row in rows
-        if len(row) > _COLUMNS and row[0].startswith("cpu") and all(word.isdecimal() for word in row[1:])
-    }
 
 
 def _share(ticks: list[int], part: int) -> float:

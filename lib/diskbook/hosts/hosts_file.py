@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import posixpath
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,8 +21,7 @@ from pydantic import (
 
 from diskbook.design.model import Name
 from diskbook.facts import toml_file
-from diskbook.facts.errors import UsageError
-from diskbook.facts.validation import Wording, one_line, sentence
+from diskbook.facts.validation import Wording, mistakes, refusal
 from diskbook.facts.visible import is_visible
 
 KEY_KINDS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
@@ -153,21 +153,26 @@ def read(path: str | Path) -> tuple[OwnHost, ...]:
     Raises
     ------
     UsageError
-        With one sentence on the first thing that is wrong, and what to do.
+        With a line per mistake: what is wrong, and what to do.
     """
     file = Path(path)
     raw = toml_file.read(file, f"there is no file of hosts {file}")
     try:
         hosts = HostsFile.model_validate(raw).host
     except ValidationError as error:
-        raise UsageError(one_line(f"{file.name}: {sentence(error, HostsFile, raw, WORDING)}")) from None
-    for key in ("name", "machine"):
-        names = [getattr(host, key) for host in hosts]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            what = "name" if key == "name" else "role"
-            raise UsageError(f"{file.name}: two hosts have the {what} '{twice[0]}'; {what}s must differ")
+        texts = [mistake.text for mistake in mistakes(error, HostsFile, raw, WORDING)]
+        raise refusal(file.name, texts, raw) from None
+    if texts := [*_twins(hosts), *_without_key(hosts, file)]:
+        raise refusal(file.name, texts, raw)
     return tuple(_with_key(host, file) for host in hosts)
+
+
+def _twins(hosts: Sequence[OwnHost]) -> Iterator[str]:
+    """Say which names and roles several hosts have."""
+    for key, what in (("name", "name"), ("machine", "role")):
+        names = [getattr(host, key) for host in hosts]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            yield f"two hosts have the {what} '{name}'; {what}s must differ"
 
 
 def this_machine(machine: str, folder: str) -> OwnHost:
@@ -175,17 +180,26 @@ def this_machine(machine: str, folder: str) -> OwnHost:
     return OwnHost(name=machine, paths=(Folder(path=_absolute(folder)),))
 
 
+def _key_of(host: OwnHost, file: Path) -> Path | None:
+    """Path of the identity file: from the user's home, or beside the file of hosts."""
+    named = host.identity_file
+    return (file.resolve().parent / Path(named).expanduser()).resolve() if named is not None else None
+
+
+def _without_key(hosts: Sequence[OwnHost], file: Path) -> Iterator[str]:
+    """Say which identity files do not exist."""
+    for host in hosts:
+        key = _key_of(host, file)
+        if key is not None and not key.is_file():
+            yield (
+                f"[[host]] {host.name}: there is no identity_file {host.identity_file}; name the private key "
+                "that signs in there"
+            )
+
+
 def _with_key(host: OwnHost, file: Path) -> OwnHost:
-    """Find the identity file: from the user's home, or beside the file of hosts."""
-    if host.identity_file is None:
-        return host
-    key = (file.resolve().parent / Path(host.identity_file).expanduser()).resolve()
-    if not key.is_file():
-        raise UsageError(
-            f"{file.name}: [[host]] {host.name}: there is no identity_file {host.identity_file}; "
-            "name the private key that signs in there"
-        )
-    return host.model_copy(update={"identity_file": str(key)})
+    key = _key_of(host, file)
+    return host if key is None else host.model_copy(update={"identity_file": str(key)})
 
 
 def _checked_key(line: str) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from diskbook.facts.disk_list import OS_DISK
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB
 from diskbook.hosts import disks_emulated
 from diskbook.hosts.device import Device
-from diskbook.hosts.disk_list import OS_DISK
 from diskbook.hosts.ssh import Connection
 
 FOLDER = "/var/lib/diskbook"

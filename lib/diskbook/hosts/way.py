@@ -16,12 +16,11 @@ from pathlib import Path
 import fabric
 import paramiko
 
+from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.reconnect import CONNECT_S
 from diskbook.hosts.tunnel import Bastion, Tunnel
 
-CONFIG = "DISKBOOK_SSH_CONFIG"
-"""Names another file than ~/.ssh/config, as `ssh -F` does; known hosts and keys may be named in it."""
 _NO_KEY = "No authentication methods available"  # paramiko's words where there is no key and no agent
 _KNOWN_HOSTS = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 
@@ -168,13 +167,13 @@ class _Unknown(paramiko.MissingHostKeyPolicy):
 
 
 def _user_config() -> paramiko.SSHConfig:
-    named = os.environ.get(CONFIG, "")
+    named = os.environ.get(SSH_CONFIG, "")
     path = Path(named or "~/.ssh/config").expanduser()
     try:
         return paramiko.SSHConfig.from_path(str(path))
     except FileNotFoundError:
         if named:
-            raise DiskbookError(f"{CONFIG}: there is no file {path}; name an SSH configuration") from None
+            raise DiskbookError(f"{SSH_CONFIG}: there is no file {path}; name an SSH configuration") from None
         return paramiko.SSHConfig()
     except (OSError, paramiko.ConfigParseError, UnicodeDecodeError) as error:
         raise DiskbookError(f"{path} cannot be read as an SSH configuration ({error}); mend it") from None

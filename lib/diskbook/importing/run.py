@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.visible import is_visible, visible
@@ -75,7 +75,7 @@ def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> P
     """
     chosen = settings or Settings()
     limits = scenario.limits(chosen)
-    target = load.load(chosen.scenario) if chosen.scenario else None
+    target = scenario_file.load(chosen.scenario) if chosen.scenario else None
     pattern = layout.parse(chosen.layout) if chosen.layout else None
     _check_name(name)
     files = import_files.sort(import_files.walk(paths))
@@ -88,7 +88,7 @@ def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> P
         raise unknown("arm", chosen.base, words)
     document = mapping.document(target, entries) if target else scenario.derive(entries, words, chosen)
     resources = mapping.resources(target) if target else scenario.resources(document, chosen, limits)
-    load.from_dict(document, name)
+    scenario_file.from_dict(document, name)
     manifest = scenario.manifest(runs.folder_of(name).name, document, *resources)
     manifest["imported"] = {
         "paths": [visible(str(path)) for path in paths],

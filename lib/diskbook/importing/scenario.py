@@ -107,7 +107,7 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
         if settings.size_gib < 1:
             raise UsageError(f"--size-gib {settings.size_gib}: a disk has 1 GiB or more")
         known["disk"] = of_disk(catalog.disk_limits(settings.disk_sku, settings.size_gib))
-    known["vm"] = of_vm(catalog.vm_sizes().get((settings.vm_size or "").lower()))
+    known["vm"] = of_vm(catalog.find_vm_size(settings.vm_size or ""))
     return named_limits.in_force(known, Named.of(settings))
 
 

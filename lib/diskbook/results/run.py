@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import client, files, neighbours, paths, revisions, unpack
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
@@ -87,7 +87,7 @@ class Run:
     @property
     def scenario(self) -> Scenario:
         """The scenario as the manifest records it."""
-        return load.from_dict(self.manifest["scenario"], f"{self.name}/manifest.json")
+        return scenario_file.from_dict(self.manifest["scenario"], f"{self.name}/manifest.json")
 
     @property
     def is_signed(self) -> bool:
@@ -328,7 +328,7 @@ def open_run(name: str | Path) -> Run:
 @functools.lru_cache(maxsize=1024)
 def scenario_of(text: str, run: str) -> Scenario:
     """Return the scenario of a run by the JSON that its manifest has of it."""
-    return load.from_dict(json.loads(text), f"{run}/manifest.json")
+    return scenario_file.from_dict(json.loads(text), f"{run}/manifest.json")
 
 
 def check_fetched(folder: Path) -> None:

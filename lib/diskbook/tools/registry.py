@@ -7,14 +7,21 @@ from typing import Any
 
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.design.diskspd_line.workload import check_runnable
-from diskbook.design.model import FLEET, TOOLS_OF_SYSTEM, Scenario
-from diskbook.facts import neighbours
+from diskbook.design.model import FLEET, TOOLS_OF_SYSTEM, Scenario, ToolName
 from diskbook.facts.errors import UsageError
-from diskbook.tools import diskspd, fio
+from diskbook.facts.lazily import LazyTable
 from diskbook.tools.protocol import Tool
 
-TOOLS: Mapping[str, Tool] = {"fio": fio.TOOL, "diskspd": diskspd.TOOL, FLEET: neighbours.vmfleet}
-USUAL: Tool = fio.TOOL
+TOOLS: Mapping[str, Tool] = LazyTable(
+    {
+        "fio": "diskbook.tools.fio:TOOL",
+        "diskspd": "diskbook.tools.diskspd:TOOL",
+        "vmfleet": "diskbook.clusters.vmfleet:TOOL",
+    },
+    "tool",
+)
+"""Where each tool is; it is imported when it is first asked for."""
+USUAL: ToolName = "fio"
 """Where a ledger names no tool, it was this one; plans do not name it either."""
 IMPORTED = "json"
 """Kind, in the ledger of an imported run, of the file that holds the result, whatever its format."""
@@ -22,7 +29,7 @@ IMPORTED = "json"
 
 def name_of(event: Mapping[str, Any], workload_tool: str = "any") -> str:
     """Name the tool of a trial: as its line of the ledger does, else its workload, else the usual one."""
-    named = USUAL.name if workload_tool == "any" else workload_tool
+    named = USUAL if workload_tool == "any" else workload_tool
     return str(event.get("tool") or named)
 
 
@@ -41,7 +48,7 @@ def of_version(version: str) -> Tool | None:
 
 def packages(system: str) -> list[str]:
     """Packages that machines with this system need for their tools."""
-    return [package for tool in TOOLS_OF_SYSTEM[system] for package in TOOLS[tool].install.packages]
+    return [package for name in TOOLS_OF_SYSTEM[system] for package in TOOLS[name].install.packages]
 
 
 def check(scenario: Scenario) -> list[str]:
@@ -66,10 +73,11 @@ def _of_cells(scenario: Scenario) -> Iterator[str]:
 
 
 def _of_checks(scenario: Scenario) -> Iterator[str]:
+    fio = TOOLS["fio"]
     for item in scenario.check:
         systems = {scenario.machine_named(name).os for name in (item.machine, item.from_machine) if name}
-        if item.kind == "data-intact" and (without := systems - {fio.TOOL.system}):
+        if item.kind == "data-intact" and (without := systems - {fio.system}):
             yield (
-                f"[[check]] {item.name}: data are verified by {fio.TOOL.title}, "
+                f"[[check]] {item.name}: data are verified by {fio.title}, "
                 f"which {without.pop().title()} machines do not have"
             )

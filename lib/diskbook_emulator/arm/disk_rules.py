@@ -50,7 +50,7 @@ def check_body(name: str, body: Json, present: Json | None = None) -> None:
     wished, flexible = body.get("properties") or {}, _sku(body) in catalog.flexible_skus()
     for option in OPTIONS:
         value = option.get(wished)
-        if option.computed and not flexible and value not in (None, option.get(present or {})):
+        if option.flexible and not flexible and value not in (None, option.get(present or {})):
             raise bad_request(
                 f"The value {value} of parameter {option.parameter} is not valid. It cannot be set for a "
                 f"{_sku(body)} disk."

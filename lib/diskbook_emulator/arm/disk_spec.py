@@ -35,14 +35,13 @@ def ask_of(body: Json) -> DiskAsk:
     flexible = sku in catalog.flexible_skus()
     # A sized disk carries computed figures, which are no wish of the user's.
     options: dict[str, Any] = {
-        option.name: option.get(properties) for option in OPTIONS if flexible or not option.computed
+        option.name: option.get(properties) for option in OPTIONS if flexible or not option.flexible
     }
     return DiskAsk(
         sku=sku,
         size_gib=size,
         zone=str(zones[0]) if zones else None,
-        tier=properties.get("tier"),
-        **options,
+        **{"tier": properties.get("tier"), **options},
     )
 
 

@@ -54,7 +54,7 @@ def _missing(part: str) -> ArmError:
 
 
 def _size(name: str, region: catalog.Region) -> catalog.VmSize:
-    size = catalog.vm_sizes().get(name.lower())
+    size = catalog.find_vm_size(name)
     if size is None:
         known = ",".join(item.name for item in catalog.vm_sizes().values() if item.name[:10] == name[:10])
         raise bad_request(

@@ -13,11 +13,10 @@ import pytest
 import yaml
 from azure.core.rest import HttpRequest
 
-from diskbook import load
 from diskbook.cli import main
 from diskbook.cloud.azure import expiry, keys, windows
 from diskbook.cloud.azure.clients import Clients
-from diskbook.design import schedule
+from diskbook.design import scenario_file, schedule
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.bench.trials import measure
@@ -91,7 +90,7 @@ def measure_first_block(cloud: Clients, run: Run) -> None:
 def test_waits_between_blocks_must_end_before_the_machines_do() -> None:
     """Two blocks 13 h apart on machines that stand for 12 h; an emulator plays them in seconds."""
     path, hours = str(SCENARIOS / "tiny.toml"), {"design.hours_between_blocks": 13}
-    spread, near = (load.load(path, "standard", set_) for set_ in (hours, {}))
+    spread, near = (scenario_file.load(path, "standard", set_) for set_ in (hours, {}))
     manifest: dict[str, Any] = {"expires_h": 12}
     with pytest.raises(
         UsageError, match=r"trials alone and the waits between blocks take 13 h, .*--expires 17"

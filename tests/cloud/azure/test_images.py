@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud.azure import images
+from diskbook.design import scenario_file
 from diskbook.facts import arm
 from diskbook.facts.errors import DiskbookError
 from support.arm_plane import World
@@ -40,7 +40,7 @@ def test_the_newest_version_is_the_newest_by_number() -> None:
 
 
 def test_a_run_asks_once_and_a_resumed_one_keeps_what_its_manifest_has() -> None:
-    scenario, run = load.load("zone-disks"), _Run()
+    scenario, run = scenario_file.load("zone-disks"), _Run()
     clients, asked = _clients("1.0.9", "1.0.10")
     assert images.versions(clients, run, scenario, "westeurope") == {"linux": "1.0.10"}  # type: ignore[arg-type]
     assert asked == [("westeurope", "Canonical", "ubuntu-24_04-lts", "server")]
@@ -52,7 +52,7 @@ def test_a_run_asks_once_and_a_resumed_one_keeps_what_its_manifest_has() -> None
 def test_a_region_without_the_image_is_said() -> None:
     clients, _ = _clients()
     with pytest.raises(DiskbookError, match="westeurope lists no version of the image Canonical:ubuntu"):
-        images.versions(clients, _Run(), load.load("zone-disks"), "westeurope")  # type: ignore[arg-type]
+        images.versions(clients, _Run(), scenario_file.load("zone-disks"), "westeurope")  # type: ignore[arg-type]
 
 
 def test_the_emulated_azure_lists_versions_as_the_sdk_reads_them(plane: World) -> None:

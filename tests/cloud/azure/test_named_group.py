@@ -11,7 +11,7 @@ import pytest
 
 from diskbook.cloud.azure import named_group, witness
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.connect import emulator_clients
+from diskbook.emulated.cloud import clients as emulator_clients
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import stages, sweep as sweep_runs
 from diskbook.results import session

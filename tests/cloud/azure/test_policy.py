@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from diskbook import load
 from diskbook.cloud.azure import policy, refusals
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
+from diskbook.design import scenario_file
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
 
 
@@ -24,7 +24,7 @@ def clients(plane: World) -> Iterator[Clients]:
 def _problems(plane: World, clients: Clients, policies: dict[str, Any], **settings: Any) -> list[str]:
     assert plane.raw("PUT", "/diskbook/offer", json={"policies": policies}).status_code == 200
     chosen = {key.replace("__", "."): value for key, value in settings.items()}
-    return policy.problems(clients, load.load("zone-disks", "quick", chosen))
+    return policy.problems(clients, scenario_file.load("zone-disks", "quick", chosen))
 
 
 def test_a_tag_that_is_required_is_named_once(plane: World, clients: Clients) -> None:
@@ -51,7 +51,9 @@ def test_regions_and_sizes_that_are_allowed_are_named(plane: World, clients: Cli
 
 
 def test_a_named_group_is_asked_and_not_made(plane: World, clients: Clients) -> None:
-    contents = policy.contents(load.load("zone-disks", "quick", {"azure.resource_group": "theirs"}), "s")
+    contents = policy.contents(
+        scenario_file.load("zone-disks", "quick", {"azure.resource_group": "theirs"}), "s"
+    )
     assert not [content for content in contents if content.what == "resource groups"]
     assert _problems(plane, clients, {"tags": ["a"]}, azure__resource_group="theirs")
 

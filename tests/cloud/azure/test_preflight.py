@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud.azure import clients, offers, preflight, sizes
 from diskbook.cloud.azure.offers import Offer, Region
 from diskbook.cost import text as cost_text
-from diskbook.design import size_rules
+from diskbook.design import scenario_file, size_rules
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
@@ -48,12 +47,12 @@ def clients_at(plane: World) -> clients.Clients:
 
 
 def zone_disks(asks_azure: bool = False, **overrides: Any) -> Scenario:
-    return load.load("zone-disks", "quick", overrides, asks_azure=asks_azure)
+    return scenario_file.load("zone-disks", "quick", overrides, asks_azure=asks_azure)
 
 
 def test_nothing_stands_in_the_way_of_the_scenarios(plane: World) -> None:
-    for name in load.names():
-        assert asked(plane, load.load(name, "quick")) == [], name
+    for name in scenario_file.names():
+        assert asked(plane, scenario_file.load(name, "quick")) == [], name
 
 
 def test_a_quota_that_all_replicates_exceed_says_how_many_fit(plane: World) -> None:
@@ -406,7 +405,7 @@ def test_a_run_that_may_keeps_its_estimate(running: Any) -> None:
 
 
 def volumes(**overrides: Any) -> Scenario:
-    return load.load("s2d-azure", "quick", overrides)
+    return scenario_file.load("s2d-azure", "quick", overrides)
 
 
 def test_disks_of_pools_count_one_by_one(plane: World) -> None:
@@ -430,7 +429,7 @@ def test_a_retired_node_names_the_scenarios_substitute_first(plane: World) -> No
 
 
 def test_a_pools_zones_are_those_of_its_machines(plane: World) -> None:
-    scenario = load.load("s2d-azure", "full")
+    scenario = scenario_file.load("s2d-azure", "full")
     assert asked(plane, scenario) == []
     closed = {"sku": "Standard_L16s", "location": "westeurope", "zones": ["3"]}
     (problem,) = asked(plane, scenario, restrictions=[closed])

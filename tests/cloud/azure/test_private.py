@@ -13,11 +13,12 @@ import psutil
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from diskbook import load
 from diskbook.cloud.azure import private, requests
-from diskbook.cloud.connect import clients_of, emulator_clients
+from diskbook.cloud.connect import clients_of
+from diskbook.design import scenario_file
+from diskbook.emulated.cloud import clients as emulator_clients
+from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import way
 from diskbook.hosts.ssh import Connection
 from diskbook.measure.runs import stages
 from diskbook.results.run import Run
@@ -44,7 +45,7 @@ def corp() -> Iterator[lifecycle.Connection]:
         patch.setenv("TMPDIR", name)
         patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
         started = lifecycle.start("corp", profile="private", time_scale=0.0, owner=True)
-        patch.setenv(way.CONFIG, str(started.folder / "jump" / "ssh_config"))
+        patch.setenv(SSH_CONFIG, str(started.folder / "jump" / "ssh_config"))
         patch.setenv("PATH", f"{started.folder / 'jump' / 'cli'}:{os.environ['PATH']}")
         yield started
         lifecycle.stop("corp")
@@ -57,7 +58,7 @@ def settings(way_in: dict[str, str], **more: str) -> dict[str, Any]:
 
 
 def problems(corp: lifecycle.Connection, overrides: dict[str, Any], replicates: int = 1) -> list[str]:
-    scenario = load.load(TINY, "quick", overrides)
+    scenario = scenario_file.load(TINY, "quick", overrides)
     return private.problems(emulator_clients("corp"), scenario, replicates)
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from azure.core.rest import HttpRequest
 
-from diskbook import load
 from diskbook.cloud.azure import provision, requests, teardown, witness
 from diskbook.cloud.azure.attach import Attachments
 from diskbook.cloud.azure.keys import run_key
 from diskbook.cloud.connect import clients_of
+from diskbook.design import scenario_file
 from diskbook.design.model import Disk
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import Connection, Host
@@ -94,7 +94,7 @@ def test_all_replicates_stand_in_one_group_with_one_network(three: Run) -> None:
 )
 def test_the_tags_say_how_deep_a_job_is(name: str, depth: str) -> None:
     """A held rate of fio has one I/O a job, whatever the depth of the load."""
-    assert provision.group_tags("run", load.load(name, "quick"), "")["diskbook-depth"] == depth
+    assert provision.group_tags("run", scenario_file.load(name, "quick"), "")["diskbook-depth"] == depth
 
 
 def test_machines_answer_with_the_host_key_they_were_given(three: Run) -> None:
@@ -296,7 +296,7 @@ def test_what_cannot_be_deleted_is_told_beside_the_failure(
 def test_a_measured_number_is_never_given_again(
     missing: list[int], used: list[int], numbers: dict[int, int]
 ) -> None:
-    scenario = load.load(SMALL, "quick", {"design.replicates": 3})
+    scenario = scenario_file.load(SMALL, "quick", {"design.replicates": 3})
     assert stages._numbered(scenario, missing, used) == numbers
 
 

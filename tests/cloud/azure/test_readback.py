@@ -102,7 +102,7 @@ def test_a_disk_that_is_as_asked_is_recorded(maker: Maker, spec: Disk) -> None:
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_the_control_plane_keeps_every_option(maker: Maker, option: Option) -> None:
-    asked = FLEXIBLE if option.computed else P30.model_copy(update={option.name: disk_options.other(option)})
+    asked = FLEXIBLE if option.flexible else P30.model_copy(update={option.name: disk_options.other(option)})
     read_back = maker.disk("r1-d", asked)["read_back"]
     assert read_back[option.name] == getattr(asked, option.name) != option.default
 

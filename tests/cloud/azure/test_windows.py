@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from diskbook import load
 from diskbook.cloud.azure import keys, requests, windows
 from diskbook.cloud.azure.keys import run_key
 from diskbook.cloud.connect import clients_of
+from diskbook.design import scenario_file
 from diskbook.design.model import Machine
 from diskbook.hosts import windows_setup
 from diskbook.hosts.ssh import Connection, Host
@@ -248,7 +248,7 @@ def run() -> Iterator[Run]:
         patch.setenv("DISKBOOK_RUNS", f"{name}/runs")
         scenario = Path(name) / "both.toml"
         scenario.write_text(SCENARIO)
-        assert load.load(str(scenario), "quick").machine[1].os == "windows"
+        assert scenario_file.load(str(scenario), "quick").machine[1].os == "windows"
         lifecycle.start("both", profile="quiet", time_scale=0.0, owner=True)
         made = stages.begin("both", str(scenario), "emulator", "quick", emulator={"name": "both"})
         stages.provision(made)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.clusters.design import fleets
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import GIB
@@ -52,8 +52,8 @@ def raw() -> dict[str, Any]:
 
 
 def scenario(tables: dict[str, Any] | None = None) -> Scenario:
-    made = load.from_dict(tables or raw(), "fleet.toml")
-    return load.check(made, "fleet.toml")
+    made = scenario_file.from_dict(tables or raw(), "fleet.toml")
+    return scenario_file.check(made, "fleet.toml")
 
 
 def test_several_volumes_of_an_entry_are_owned_in_turn_and_share_a_fleet() -> None:

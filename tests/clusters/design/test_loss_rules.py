@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.clusters import cost
 from diskbook.clusters.design import loss_rules
 from diskbook.cost import durations
-from diskbook.design import leave_out
+from diskbook.design import leave_out, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from support import SCENARIOS
@@ -21,8 +20,8 @@ FILE = SCENARIOS / "losses.toml"
 
 def scenario(**changes: Any) -> Scenario:
     """The scenario with other losses."""
-    tables = load.load(str(FILE), "quick").model_dump()
-    return load.from_dict({**tables, **changes}, "changed")
+    tables = scenario_file.load(str(FILE), "quick").model_dump()
+    return scenario_file.from_dict({**tables, **changes}, "changed")
 
 
 def loss(**keys: Any) -> dict[str, Any]:
@@ -67,11 +66,11 @@ def test_a_loss_is_written_once_and_by_one_name() -> None:
 
 
 def test_a_node_keeps_a_drive() -> None:
-    tables = load.load(str(FILE), "quick").model_dump()
+    tables = scenario_file.load(str(FILE), "quick").model_dump()
     small = next(disk for disk in tables["disk"] if disk["name"] == "small")
     small["count"] = 2
     with pytest.raises(UsageError, match="a node has 2 of small, and one must be left; raise count"):
-        load.from_dict({**tables, "loss": [loss(volume="three", lost="two-drives")]}, "changed")
+        scenario_file.from_dict({**tables, "loss": [loss(volume="three", lost="two-drives")]}, "changed")
 
 
 def test_a_volume_of_one_machine_is_not_lost() -> None:
@@ -80,7 +79,7 @@ def test_a_volume_of_one_machine_is_not_lost() -> None:
     raw.pop("preset")
     one = {**raw, "name": "spaces", "preset": "quick", "loss": [loss(volume="simple")]}
     with pytest.raises(UsageError, match="simple is one machine's, and nobody is left to ask"):
-        load.from_dict(one, "spaces.toml")
+        scenario_file.from_dict(one, "spaces.toml")
 
 
 def test_losses_of_a_pool_are_one_and_a_preset_may_leave_them_out() -> None:

@@ -14,13 +14,12 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud.connect import clients_of
 from diskbook.clusters import tables as cluster_tables
 from diskbook.clusters.measure import loss_record, losses, volumes
 from diskbook.clusters.powershell import steps
 from diskbook.clusters.powershell.steps import StepFailed
-from diskbook.design import schema
+from diskbook.design import scenario_file, schema
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.bench.rig import Rig
@@ -37,7 +36,7 @@ __all__ = ["place"]
 
 def scenario(*names: str) -> Scenario:
     """The scenario of losses, with those of these names alone."""
-    whole = load.load(str(SCENARIOS / "losses.toml"), "quick")
+    whole = scenario_file.load(str(SCENARIOS / "losses.toml"), "quick")
     return whole.model_copy(update={"loss": tuple(item for item in whole.loss if item.name in names)})
 
 

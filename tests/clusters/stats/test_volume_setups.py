@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import load
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.clusters.stats.volume_bound import Load, Rates, Shape
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.units import KIB
 from diskbook.stats import credit, diagnosis, limits
@@ -108,7 +108,7 @@ def test_tables_without_volumes_stay_as_they_are() -> None:
 
 
 def test_an_arm_on_several_volumes_has_the_bound_of_all_together() -> None:
-    nested = load.load("nested-resiliency", "standard")
+    nested = scenario_file.load("nested-resiliency", "standard")
     setups = volume_setups.documented(nested)
     assert {setup.volumes for setup in setups.values()} == {2}
     assert [name for name, setup in setups.items() if setup.remote] == [
@@ -127,7 +127,7 @@ def test_an_arm_on_several_volumes_has_the_bound_of_all_together() -> None:
 
 
 def test_no_rate_of_two_tiers_is_above_what_their_mirror_allows() -> None:
-    nested = load.load("nested-resiliency", "quick")
+    nested = scenario_file.load("nested-resiliency", "quick")
     known = {"limits": {"iops": 1000, "mb_s": 100}}
     replicate = {
         "replicate": 1,
@@ -146,7 +146,7 @@ def test_no_rate_of_two_tiers_is_above_what_their_mirror_allows() -> None:
 
 
 def test_what_fills_volumes_draws_on_all_their_nodes_at_once() -> None:
-    nested = load.load("nested-resiliency", "standard")
+    nested = scenario_file.load("nested-resiliency", "standard")
     limits = {"iops": 1000, "mb_s": 100, "burst_iops": 2000, "burst_mb_s": 200}
     machines = {name: {"limits": limits} for name in ("n1", "n2")}
     disks = {disk.name: {"limits": {}} for disk, _ in nested.made_disks()}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from diskbook import load
 from diskbook.clusters.stats import volume_setups, wire
 from diskbook.clusters.stats.volume_bound import Shape
 from diskbook.clusters.stats.wire import Holder
+from diskbook.design import scenario_file
 from diskbook.stats import limits
 from support import s2d
 
@@ -58,4 +58,4 @@ def test_reads_that_the_owner_answers_alone_meet_its_limits() -> None:
 
 
 def test_several_volumes_have_no_owner_whose_counts_would_tell() -> None:
-    assert wire.holders(load.load("nested-resiliency", "quick")) == {}
+    assert wire.holders(scenario_file.load("nested-resiliency", "quick")) == {}

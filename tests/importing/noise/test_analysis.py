@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from diskbook import load
 from diskbook.cost import replicate
+from diskbook.design import scenario_file
 from diskbook.facts import noise as reference
 from diskbook.facts.paths import NOTEBOOKS
 from diskbook.importing.noise import analysis as noise
@@ -43,7 +43,7 @@ def test_a_figure_names_source_licence_and_dates(data: noise.Noise, name: str) -
 
 
 def test_pairs_are_computed_and_priced(monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = load.load("zone-disks", "standard")
+    scenario = scenario_file.load("zone-disks", "standard")
     blocks = tuple(item.model_copy(update={"blocks": 3}) for item in scenario.workload)
     usd = replicate.another(scenario.model_copy(update={"workload": blocks}), "azure").usd
     number = power.for_power(0.0205, 0.02, 0.8)

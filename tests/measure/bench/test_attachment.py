@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from diskbook import load
-from diskbook.design import attachments, schedule
+from diskbook.design import attachments, scenario_file, schedule
 from diskbook.measure.bench import attachment
 from diskbook.measure.bench.rig import Rig
 
@@ -29,7 +28,7 @@ class Played:
     at: float | None = None
 
     def __post_init__(self) -> None:
-        self.scenario = load.load("zone-disks", "quick", {"design.settle_s": self.settle_s})
+        self.scenario = scenario_file.load("zone-disks", "quick", {"design.settle_s": self.settle_s})
         self.run = SimpleNamespace(append=lambda event, **values: self.events.append(values))
 
     def renew(self, disk: str, machine: str) -> None:
@@ -118,7 +117,7 @@ def test_a_shared_disk_leaves_the_machines_of_the_last_group_first(
     there: list[str], block: int, asked: list[str]
 ) -> None:
     """With two shares, and both on other machines, an attach alone could take it from one that needs it."""
-    scenario = load.load("shared-zrs", "quick")
+    scenario = scenario_file.load("shared-zrs", "quick")
     by_placement = {item.trials[0].arm == "zrs-p3": item for item in schedule.plan(scenario)}
     cloud = Cloud(there)
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud.azure.attach import Attachments, group_and_name
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.connect import clients_of
+from diskbook.design import scenario_file
 from diskbook.design.model import Drill, Scenario
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.bench import blocks, blocks_remote, failover
@@ -281,7 +281,7 @@ def test_without_a_drill_that_is_said(done: Run, monkeypatch: pytest.MonkeyPatch
 )
 def test_what_a_drill_needs(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        load.load(str(DRILLS), "quick", changes)
+        scenario_file.load(str(DRILLS), "quick", changes)
 
 
 def test_blocks_on_a_device_with_nothing_but_python(tmp_path: Path) -> None:

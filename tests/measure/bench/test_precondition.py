@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
-from diskbook.design import layout
+from diskbook.design import layout, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.design.schedule import PlannedTrial
 from diskbook.facts.units import GIB
@@ -37,7 +36,7 @@ class Still(Rig):
 
 @pytest.fixture
 def scenario() -> Scenario:
-    return load.load("zone-disks", "full")
+    return scenario_file.load("zone-disks", "full")
 
 
 @pytest.fixture

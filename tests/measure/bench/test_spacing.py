@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
-from diskbook.cloud import emulator as own_emulator
-from diskbook.design import schedule
+from diskbook.cloud import kinds
+from diskbook.design import scenario_file, schedule
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.bench import spacing
 from diskbook.measure.bench.rig import Rig
@@ -29,7 +28,9 @@ HOUR_S = 1.4
 
 def rig(folder: Path, hours: float = 1.0, expires: str = "2100-01-01T00:00:00+00:00") -> Rig:
     """A replicate of which nothing but the ledger is looked at."""
-    scenario = load.load(str(SCENARIOS / "tiny.toml"), "standard", {"design.hours_between_blocks": hours})
+    scenario = scenario_file.load(
+        str(SCENARIOS / "tiny.toml"), "standard", {"design.hours_between_blocks": hours}
+    )
     folder.mkdir(exist_ok=True)
     run = Run(folder)
     groups = [{"name": "group", "expires_utc": expires, "deleted_utc": None}]
@@ -105,7 +106,7 @@ def test_a_played_run_keeps_its_blocks_apart(place: Path) -> None:
         "spread", str(SCENARIOS / "tiny.toml"), "emulator", "standard", {"design.hours_between_blocks": 1.0},
         emulator=played,
     )  # fmt: skip
-    own_emulator.start(run, owner=True)
+    kinds.of(run).start(run, owner=True)
     try:
         stages.provision(run)
         stages.benchmark(run)

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
-from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud import kinds
 from diskbook.design import schedule
 from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.hosts import guest
@@ -61,7 +61,7 @@ class Lived:
 @pytest.fixture(scope="module")
 def lived(place: Path) -> Lived:
     run = begin("lived", QUIET, "small")
-    own_emulator.start(run, owner=True)
+    kinds.of(run).start(run, owner=True)
     folder = lifecycle.connect(run.manifest["emulator"]["name"]).folder
     try:
         stages.provision(run)
@@ -354,7 +354,7 @@ def test_a_run_cut_during_its_trials_for_evidence_goes_on_with_the_rest(
 def kept(place: Path, request: pytest.FixtureRequest) -> Iterator[Run]:
     """A provisioned run of two blocks whose machines outlive its client, torn down in the end."""
     run = begin(run_name(request), QUIET, preset="full")
-    own_emulator.start(run, owner=False)
+    kinds.of(run).start(run, owner=False)
     try:
         stages.provision(run)
         yield run
@@ -440,7 +440,7 @@ def test_machines_that_are_gone_are_replaced_by_a_new_replicate(
 ) -> None:
     monkeypatch.setattr("diskbook.hosts.reconnect.RECONNECT_S", 1.0)
     run = begin("gone", QUIET, preset="standard")
-    own_emulator.start(run, owner=True)
+    kinds.of(run).start(run, owner=True)
     name = run.manifest["emulator"]["name"]
 
     def end_emulator() -> None:
@@ -456,7 +456,7 @@ def test_machines_that_are_gone_are_replaced_by_a_new_replicate(
             stages.benchmark(run)
         first = events(run, "trial", block=1)
 
-        own_emulator.start(run, owner=True)
+        kinds.of(run).start(run, owner=True)
         stages.provision(run)
         stages.benchmark(run)
     finally:

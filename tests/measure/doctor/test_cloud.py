@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cli import main
 from diskbook.cloud.azure import access, images, signin
+from diskbook.cloud.check import Check, State
 from diskbook.cost import retail
+from diskbook.design import scenario_file
 from diskbook.facts import catalog, prices
 from diskbook.measure.doctor import check, cloud
-from diskbook.measure.doctor.check import State
 from support import identity_endpoint
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
 
 TODAY = date(2026, 11, 22)
 SOURCE = "203.0.113.7"
-SCENARIO = load.load("zone-disks", "quick")
+SCENARIO = scenario_file.load("zone-disks", "quick")
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def signed_in(plane: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     signin.credential.cache_clear()
 
 
-def _lines(**asked: Any) -> dict[str, check.Check]:
+def _lines(**asked: Any) -> dict[str, Check]:
     return {row.name: row for row in cloud.checks(SCENARIO, cloud.Asked(**asked), TODAY)}
 
 
@@ -201,17 +201,17 @@ def test_actions_are_asked_for_where_a_run_takes_them() -> None:
     company, network = settings
     chosen = {f"azure.{key}": value for key, value in company.items()}
     chosen |= {f"network.{key}": value for key, value in network.items()} | {"network.jump_host": "j"}
-    group, subnet = access.needs(load.load("zone-disks", "quick", chosen), SUBSCRIPTION)
+    group, subnet = access.needs(scenario_file.load("zone-disks", "quick", chosen), SUBSCRIPTION)
     assert group.scope == f"/subscriptions/{SUBSCRIPTION}/resourceGroups/theirs"
     assert subnet.scope.endswith("/corp/providers/Microsoft.Network/virtualNetworks/a/subnets/b")
     assert subnet.actions == ("Microsoft.Network/virtualNetworks/subnets/join/action",)
     assert not [action for action in group.actions if "resourceGroups" in action or "publicIP" in action]
-    (windows,) = access.needs(load.load("s2d-azure", "quick"), SUBSCRIPTION)
+    (windows,) = access.needs(scenario_file.load("s2d-azure", "quick"), SUBSCRIPTION)
     assert "Microsoft.Compute/virtualMachines/extensions/write" in windows.actions
 
 
 def test_a_witness_needs_storage() -> None:
-    two = load.load("nested-resiliency", "quick")
+    two = scenario_file.load("nested-resiliency", "quick")
     assert ("Microsoft.Storage" in access.providers(two)) is bool(
         [item for item in two.cluster if item.witness == "cloud"]
     )

@@ -8,10 +8,10 @@ from datetime import date, timedelta
 
 import pytest
 
-from diskbook import load
 from diskbook.cli import main
 from diskbook.cloud.azure import signin
 from diskbook.cost import budget, estimate, retail, text as cost_text
+from diskbook.design import scenario_file
 from diskbook.facts.prices import PriceList
 from diskbook.measure.plan import cost as plan_cost
 from support import SCENARIOS, identity_endpoint
@@ -117,7 +117,7 @@ def test_a_limit_that_is_exceeded_is_said(
 
 
 def test_an_unknown_price_is_never_within_a_limit() -> None:
-    example = load.load("first-run")
+    example = scenario_file.load("first-run")
     nothing = PriceList(example.region, "nothing", {})
     estimated = estimate.estimate(example, nothing, 12.0)
     stops = "whether the limit of 50 USD holds: the run would stop"
@@ -128,7 +128,7 @@ def test_an_unknown_price_is_never_within_a_limit() -> None:
 
 
 def test_the_lowest_limit_depends_on_the_block_size() -> None:
-    example = load.load("disk-options")
+    example = scenario_file.load("disk-options")
     arm = example.arm_named("k-v2-40000")
     assert cost_text.lowest(example, arm) == (
         "4 KiB: 25,600 IOPS (VM), bursting 40,000 IOPS (VM); "
@@ -189,7 +189,7 @@ def test_live_prices_without_an_account(
 
 def test_offline_sections_need_no_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
     identity_endpoint.forget(monkeypatch)
-    assert len(plan_cost.creation(load.load("zone-disks")).sections) == 4
+    assert len(plan_cost.creation(scenario_file.load("zone-disks")).sections) == 4
 
 
 def test_a_plan_of_volumes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +213,7 @@ def test_a_plan_of_volumes(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 
 
 def test_a_witness_is_named_with_its_cluster() -> None:
-    scenario = load.load("s2d-azure", "quick")
+    scenario = scenario_file.load("s2d-azure", "quick")
     two = tuple(item.model_copy(update={"witness": "cloud"}) for item in scenario.cluster)
     estimate = budget.estimated(scenario, None, timedelta(hours=12), date(2026, 11, 22))
     text = cost_text.created(scenario.model_copy(update={"cluster": two}), estimate)

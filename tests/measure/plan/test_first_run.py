@@ -9,8 +9,8 @@ import sys
 import click
 import pytest
 
-from diskbook import load
 from diskbook.cli import cli, main
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 
 BOOK = paths.ROOT / "docs" / "first-azure-run.md"
@@ -32,14 +32,14 @@ def price(name: str, preset: str, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 def test_it_is_one_machine_with_one_disk_and_priced_below_its_limit(
     name: str, preset: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scenario = load.load(name, preset)
+    scenario = scenario_file.load(name, preset)
     assert len(scenario.machine) == len(scenario.disk) == scenario.design.replicates == 1
     # a half more is held against the limit
     assert 0 < float(price(name, preset, monkeypatch, capsys)) < 0.13
 
 
 def test_the_first_windows_run_is_diskspd_on_a_d2s_and_says_that_it_never_ran() -> None:
-    scenario = load.load("first-windows", "quick")
+    scenario = scenario_file.load("first-windows", "quick")
     assert [(machine.os, machine.size) for machine in scenario.machine] == [("windows", "Standard_D2s_v5")]
     assert "never run on Windows" in scenario.scenario.title
 
@@ -55,7 +55,7 @@ def test_the_run_book_has_the_prices_of_the_plan(
 
 
 def test_first_runs_are_no_samples() -> None:
-    assert not {"first-run", "first-windows"} & set(load.sampled())
+    assert not {"first-run", "first-windows"} & set(scenario_file.sampled())
 
 
 def test_the_run_book_names_commands_and_options_that_there_are() -> None:

@@ -15,10 +15,9 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from diskbook import load
 from diskbook.cli import main
 from diskbook.cost import durations
-from diskbook.design import schedule
+from diskbook.design import scenario_file, schedule
 from diskbook.facts.errors import UsageError
 from diskbook.measure.plan import sample_size
 from diskbook.measure.plan.sample_size import Target
@@ -189,12 +188,12 @@ def test_settling_is_part_of_the_time() -> None:
     standard = synthetic.every_block("standard", {"design.settle_s": 1})
     visits = durations.attached_anew(standard)[1]
     assert durations.settling_s(standard) == visits * (30 + 30 + 0.6)  # as long as the trial
-    stays = load.load("disk-options", "quick")
+    stays = scenario_file.load("disk-options", "quick")
     assert durations.attached_anew(stays) == (0, 0)
 
 
 def test_time_grows_with_what_is_done() -> None:
-    scenario = load.load("zone-disks", "standard")
+    scenario = scenario_file.load("zone-disks", "standard")
     more = sample_size.with_numbers(scenario, 6, 10)
     assert sample_size.trials(scenario) == sum(len(block.trials) for block in schedule.plan(scenario))
     assert sample_size.trials(more) == sum(len(block.trials) for block in schedule.plan(more))
@@ -206,12 +205,12 @@ def test_time_grows_with_what_is_done() -> None:
 def test_moves_between_placements_do_not_grow_with_blocks() -> None:
     """Four LRS disks attached once; the ZRS disk to three zones and back to two; a settling time for each."""
     for blocks in (2, 5, 60):
-        scenario = load.load("zone-disks", "standard", {"all_workloads.blocks": blocks})
+        scenario = scenario_file.load("zone-disks", "standard", {"all_workloads.blocks": blocks})
         assert durations.moves(scenario) == (4 + 5, 4)
         assert durations.attached_anew(scenario) == (0, 0)
     at_once = scenario.model_copy(update={"design": scenario.design.model_copy(update={"settle_s": 0.0})})
     assert durations.around_s(scenario) - durations.around_s(at_once) == pytest.approx(5 * 120)
-    shared = load.load("shared-zrs", "standard")
+    shared = scenario_file.load("shared-zrs", "standard")
     # To both nodes, to the probe, and to both nodes again; no node keeps it while the probe reads.
     assert durations.moves(shared) == (1 + 2 + 1 + 2, 2 + 1)
 
@@ -220,7 +219,7 @@ def test_a_plan_says_what_fewer_moves_save_and_what_the_disks_cost(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = said(capsys, monkeypatch, "zone-disks", "--preset", "standard")
-    every = load.load("zone-disks", "standard")
+    every = scenario_file.load("zone-disks", "standard")
     arms = tuple(arm.model_copy(update={"placement": None}) for arm in every.arm)
     calls = sum(durations.moves(every.model_copy(update={"arm": arms})))
     assert calls > 93  # of an earlier design with three disks
@@ -241,7 +240,7 @@ def test_a_plan_says_what_fewer_moves_save_and_what_the_disks_cost(
 
 
 def test_needs_take_the_worst_comparison_and_holms_step() -> None:
-    scenario = load.load("zone-disks", "standard")
+    scenario = scenario_file.load("zone-disks", "standard")
     calm = sample_size.Evidence("calm", power.assumed(0.001, 0.002), "")
     rough = sample_size.Evidence("rough", power.assumed(0.01, 0.02), "")
     wanted = Target(effect=0.02, power=0.8)
@@ -276,7 +275,7 @@ def made(runs: Path, name: str, replicates: int = 3, **options: Any) -> Run:
         return Run(runs / name)
     truth = synthetic.Truth(synthetic.BY_ZONE, disk=0.01)
     loads = (synthetic.READ, synthetic.WRITE, synthetic.COMMIT)
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     options = {"scenario": scenario, "seed": len(name), "n_blocks": 3, "samples": 20, "draws": 5, **options}
     run = synthetic.run_folder(runs / name, truth=truth, n_replicates=replicates, loads=loads, **options)
     manifest = run.manifest
@@ -337,15 +336,15 @@ def test_without_a_pilot_the_spread_is_that_of_public_measurements(
 
 
 def test_pairs_on_one_machine_are_told_from_pairs_on_two() -> None:
-    one, two = sample_size.from_assumed(load.load("shared-zrs", "standard"), None, 0.02)
+    one, two = sample_size.from_assumed(scenario_file.load("shared-zrs", "standard"), None, 0.02)
     assert (one.spread.sd_disk, two.spread.sd_disk) == (0.02, 0.0385)
     assert "2 %, from public measurements of Azure; of one tool run 2 %, assumed" in one.source
-    (given,) = sample_size.from_assumed(load.load("shared-zrs", "standard"), 0.01, None)
+    (given,) = sample_size.from_assumed(scenario_file.load("shared-zrs", "standard"), 0.01, None)
     assert given.with_slow_pairs is None and given.least_replicates == 2
 
 
 def test_one_disk_on_one_machine_is_paired_by_that_machine() -> None:
-    scenario = load.load("tool-check", "standard")
+    scenario = scenario_file.load("tool-check", "standard")
     item = sample_size.headline(scenario)[0]
     assert item.pairing == "same-disk" and not sample_size.is_on_one_machine(scenario, item)
     machine = scenario.arm_named(item.base_arm).machine
@@ -373,9 +372,9 @@ def test_waiting_between_blocks_is_planned(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five rounds of three zones, 2 h apart: four waits, shorter by the 0.4 h or so that a round takes."""
-    scenario = load.load("zone-disks", "standard", {"design.hours_between_blocks": 2})
+    scenario = scenario_file.load("zone-disks", "standard", {"design.hours_between_blocks": 2})
     waiting_h = schedule.waiting_s(scenario) / 3600
-    assert 6 < waiting_h < 8 and schedule.waiting_s(load.load("zone-disks", "standard")) == 0
+    assert 6 < waiting_h < 8 and schedule.waiting_s(scenario_file.load("zone-disks", "standard")) == 0
     text = said(
         capsys, monkeypatch, "zone-disks", "--preset", "standard", "--set", "design.hours_between_blocks=2"
     )
@@ -404,7 +403,7 @@ def test_a_plan_from_a_pilot(
     made(runs, "pilot", replicates=5)
     text = said(capsys, monkeypatch, "zone-disks", "--half-width", "1%", "--pilot", "pilot")
     pilot = prior_runs_of.open_prior_run("pilot")
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     found, lacking = sample_size.from_pilot(pilot, scenario)
     assert len(found) == 5 and not lacking and "assumed" not in text
     # At the pilot's own blocks the spread of its replicate means.
@@ -436,7 +435,7 @@ def test_a_pilot_of_one_replicate_on_two_machines_takes_their_spread(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(runs, "single", replicates=1)
-    pilot, scenario = prior_runs_of.open_prior_run("single"), load.load("zone-disks", "quick")
+    pilot, scenario = prior_runs_of.open_prior_run("single"), scenario_file.load("zone-disks", "quick")
     one, _ = sample_size.from_pilot(pilot, scenario)
     monkeypatch.setattr(sample_size, "is_on_one_machine", lambda *_: False)
     two, _ = sample_size.from_pilot(pilot, scenario)
@@ -473,7 +472,7 @@ def test_a_history_is_shown_with_what_it_saves(
         "the-second",
     )
     assert "with the history of first, the-second (emulated), disks like these (widths that 80 % of" in text
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     old = [prior_runs_of.open_prior_run(name) for name in ("first", "the-second")]
     item = sample_size.headline(scenario)[0]
     prior = prior_runs_of.history_of(old, scenario, [item])[item, "write"]
@@ -485,7 +484,7 @@ def test_a_history_is_shown_with_what_it_saves(
 
 
 def refused(runs: list[prior_runs_of.PriorRun], manifest: dict[str, Any] | None = None) -> str:
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     with pytest.raises(UsageError) as error:
         prior_runs_of.history_of(runs, scenario, sample_size.headline(scenario)[:1], manifest)
     return str(error.value)
@@ -564,7 +563,7 @@ def test_what_makes_no_other_cell_is_no_reason_to_refuse_a_history(runs: Path) -
         del disk["accelerated_network"]
     del raw["machine"][0]["accelerated_networking"], raw["machine"][0]["os"]
     run.write_manifest(manifest)
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     items = sample_size.headline(scenario)[:1]
     assert prior_runs_of.history_of([prior_runs_of.PriorRun(run)], scenario, items)
 
@@ -665,7 +664,7 @@ def test_a_mistake_is_one_sentence(
 
 
 def test_a_scenario_without_headline_cannot_be_planned(tmp_path: Path) -> None:
-    scenario = load.load("zone-disks", "quick").model_copy(update={"comparison": ()})
+    scenario = scenario_file.load("zone-disks", "quick").model_copy(update={"comparison": ()})
     with pytest.raises(UsageError, match="names no headline comparison"):
         sample_size.from_assumed(scenario, None, None)
 
@@ -680,7 +679,7 @@ def test_planning_writes_nothing(
 
 
 def test_two_runs_are_planned_at_the_level_at_which_they_are_compared() -> None:
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     known = sample_size.from_assumed(scenario, 0.08, None)
     ways = sample_size.for_two_runs(scenario, known, sample_size.Target(between_runs=0.1))
     sd, alpha = known[0].spread.sd_replicate(3) * math.sqrt(2), 0.05 * 0.8 / 5

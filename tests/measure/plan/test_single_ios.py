@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.measure.plan import single_ios
 from support import SCENARIOS
 
 
-@pytest.mark.parametrize("name", load.names())
+@pytest.mark.parametrize("name", scenario_file.names())
 def test_the_workbooks_own_scenarios_have_their_single_ios(name: str) -> None:
-    assert single_ios.missing(load.load(name, "quick")) == []
+    assert single_ios.missing(scenario_file.load(name, "quick")) == []
 
 
 def test_a_deep_load_alone_is_named() -> None:
-    scenario = load.load(str(SCENARIOS / "planted.toml"), "quick")
+    scenario = scenario_file.load(str(SCENARIOS / "planted.toml"), "quick")
     assert single_ios.missing(scenario) == []
     without = scenario.model_copy(update={"workload": scenario.workload[2:]})
     deep = [item for item in scenario.comparison if item.workload == "write-qd128"]
@@ -26,7 +26,7 @@ def test_a_deep_load_alone_is_named() -> None:
 
 
 def test_another_block_size_or_direction_tells_nothing() -> None:
-    scenario = load.load(str(SCENARIOS / "planted.toml"), "quick")
+    scenario = scenario_file.load(str(SCENARIOS / "planted.toml"), "quick")
     larger = scenario.workload[1].model_copy(update={"block_size": 8192})
     loads = (scenario.workload[0], larger, scenario.workload[2])
     assert len(single_ios.missing(scenario.model_copy(update={"workload": loads}))) == 1

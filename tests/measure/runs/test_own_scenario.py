@@ -10,9 +10,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from diskbook import load
 from diskbook.batch.catalogue import read
 from diskbook.cli import main
+from diskbook.design import scenario_file
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import begin
 from diskbook.report.analysis import beside, write
@@ -219,7 +219,7 @@ def test_the_workbooks_own_notebook_is_taken_where_there_is_none_beside(place: P
     assert beside.notebook(run.scenario, place / "zone-disks.toml").parent.name == "notebooks"
 
 
-@pytest.mark.parametrize("name", load.names())
+@pytest.mark.parametrize("name", scenario_file.names())
 def test_modules_of_the_workbooks_own_scenarios_are_found_by_name(name: str, place: Path) -> None:
     run = begin.begin("own", name)
     module, package = beside.module(run), Path(write.__file__).parent
@@ -229,6 +229,6 @@ def test_modules_of_the_workbooks_own_scenarios_are_found_by_name(name: str, pla
 
 
 def test_no_other_module_of_the_analysis_passes_for_one_of_a_scenario() -> None:
-    stems = {name.replace("-", "_") for name in load.names()}
+    stems = {name.replace("-", "_") for name in scenario_file.names()}
     for path in Path(write.__file__).parent.glob("*.py"):
         assert path.stem in stems or "def pictures(" not in path.read_text("utf-8")

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.post import write as post_files
@@ -16,7 +16,7 @@ from support.notebooks import run_cells
 
 MOST_BYTES = 4_000_000  # logs of every I/O of held rates take 1.3 MB of the largest one
 DRAWN = {".png", ".svg", ""}  # stand in figures/ as well, and are not committed here
-NAMES = load.sampled()
+NAMES = scenario_file.sampled()
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -33,7 +33,7 @@ def a(copy: Run) -> Analysis:
 
 
 def test_a_scenario_with_a_sample_is_one_that_can_be_run() -> None:
-    assert set(NAMES) <= set(load.names())
+    assert set(NAMES) <= set(scenario_file.names())
     assert {path.name for path in paths.RUNS.glob("sample-*")} == {f"sample-{name}" for name in NAMES}
 
 
@@ -47,7 +47,7 @@ def test_a_sample_is_small_finished_and_emulated(copy: Run) -> None:
 
 def test_a_sample_was_made_by_the_scenario_as_it_stands(copy: Run) -> None:
     made, name = copy.manifest["scenario"], copy.manifest["scenario"]["name"]
-    now = load.load(name, load.SAMPLE).model_dump(mode="json")
+    now = scenario_file.load(name, scenario_file.SAMPLE).model_dump(mode="json")
     for kind in ("machine", "disk", "arm", "workload", "comparison"):
         assert len(made[kind]) == len(now[kind])
         for one, other in zip(made[kind], now[kind], strict=True):

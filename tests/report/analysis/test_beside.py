@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
@@ -34,9 +34,9 @@ def test_a_run_of_another_scenario_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("name", load.names())
+@pytest.mark.parametrize("name", scenario_file.names())
 def test_every_scenario_has_one_notebook(name: str) -> None:
-    own = load.load(name).analysis_notebook
+    own = scenario_file.load(name).analysis_notebook
     for notebook in NOTEBOOKS:
         if notebook == own:
             beside.check_notebook(run_of(own.removeprefix("3-analyse-"), name), notebook)

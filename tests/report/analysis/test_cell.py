@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import (
     Arm,
     Cluster,
@@ -30,7 +30,7 @@ OF_THE_CELL = (Disk, Machine, Workload)
 
 @pytest.fixture(scope="module")
 def scenario() -> Scenario:
-    return load.load("zone-disks", "quick")
+    return scenario_file.load("zone-disks", "quick")
 
 
 def of(scenario: Scenario) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def test_a_setting_that_comes_later_is_compared(scenario: Scenario, kind: type[R
 
 
 def test_the_same_settings_are_the_same_cell(scenario: Scenario) -> None:
-    assert cell.difference(of(scenario), of(load.load("zone-disks", "quick"))) == ""
+    assert cell.difference(of(scenario), of(scenario_file.load("zone-disks", "quick"))) == ""
 
 
 def test_zones_are_compared_by_their_pattern(scenario: Scenario) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.report.analysis import disk_options
 from diskbook.report.analysis.run import Analysis, analyse
@@ -97,7 +97,7 @@ def test_words_and_costs(a: Analysis) -> None:
 @pytest.fixture(scope="module")
 def sample() -> Analysis:
     folder = open_run(paths.RUNS / "sample-disk-options")
-    scenario = load.from_dict(folder.manifest["scenario"], "manifest.json")
+    scenario = scenario_file.from_dict(folder.manifest["scenario"], "manifest.json")
     return Analysis(folder, scenario, folder.manifest, tables.read(folder.folder))
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook import load
-from diskbook.design import schema
+from diskbook.design import scenario_file, schema
 from diskbook.hosts import fit
 from diskbook.report.analysis import local_disk
 from diskbook.report.analysis.run import Analysis
@@ -26,7 +25,7 @@ LATENCY_MS, CAP_IOPS = 0.1, 80_000.0
 def made_up(folder: Path, cap_iops: float = CAP_IOPS) -> Analysis:
     """A run of three blocks on a disk that takes so long for an I/O, and does so many a second at most."""
     rng = np.random.default_rng(1)
-    scenario = fit.as_own(load.load(OWN, "standard"))
+    scenario = fit.as_own(scenario_file.load(OWN, "standard"))
     rows = []
     for block in (1, 2, 3):
         for position, item in enumerate(scenario.workload, 1):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
-from diskbook.facts import neighbours, paths
+from diskbook.facts import paths
 from diskbook.measure.plan.sample_size import Target
 from diskbook.measure.plan.text import Sources, plan_text
 from diskbook.report import show
-from diskbook.report.analysis import needs
+from diskbook.report.analysis import beside, needs
 from diskbook.report.analysis.run import Analysis, analyse
 from support import synthetic
 from support.synthetic import Load
@@ -56,7 +55,7 @@ def sections(name: str, *, figures: bool) -> list[str]:
 
 def module_of(name: str) -> Any:
     stem = name.replace("-", "_")
-    return importlib.import_module(neighbours.ANALYSES.get(stem, f"diskbook.report.analysis.{stem}"))
+    return beside.ANALYSES[stem]
 
 
 def show_all(a: Analysis, name: str, *, figures: bool) -> None:
@@ -107,4 +106,4 @@ def test_what_is_missing_is_said_in_a_sentence() -> None:
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in paths.SCENARIOS.glob("*.toml")))
 def test_scenarios_of_the_workbook_have_all_parts(name: str) -> None:
-    assert needs.missing(load.load(name)) == []
+    assert needs.missing(scenario_file.load(name)) == []

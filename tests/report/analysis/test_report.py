@@ -14,8 +14,7 @@ import pandas as pd
 import papermill
 import pytest
 
-from diskbook import load
-from diskbook.design import schema
+from diskbook.design import scenario_file, schema
 from diskbook.facts import paths, quantities
 from diskbook.facts.errors import DiskbookError
 from diskbook.report.analysis import report as reports
@@ -245,7 +244,7 @@ def test_more_replicates_by_hand() -> None:
     m = 15: t(16) = 2.119905, F(.8; 15, 1) = 15.044: .01 sqrt(2 / 17) sqrt(226.66 / 16) t(16) = .02737.
     """
     half = 12.7062 * 0.01
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     said = sentences.more_measuring(made_up(-half, half), scenario)
     assert said == [
         "write latency at queue depth 1: ±13.5 % for disks like these with 2 replicates; "
@@ -254,7 +253,7 @@ def test_more_replicates_by_hand() -> None:
 
 
 def test_another_replicate_has_its_price_in_the_last_line() -> None:
-    scenario, table = load.load("zone-disks", "quick"), made_up(-0.1, 0.1)
+    scenario, table = scenario_file.load("zone-disks", "quick"), made_up(-0.1, 0.1)
     cost = ReplicateCost(0.42, "costs that at list price (table)")
     *_, last = sentences.more_measuring(table, scenario, cost)
     assert last.startswith(
@@ -270,14 +269,14 @@ def test_another_replicate_has_its_price_in_the_last_line() -> None:
 def test_with_one_replicate_the_widths_of_more_come_from_public_measurements() -> None:
     """s = hypot(.02, .0075 / sqrt 6) = .020232; t(1) sqrt(1.642374) s / sqrt 2 = .23296: +-26 %."""
     alone = made_up(-0.1, 0.1).assign(n_replicates=1).iloc[1:].assign(ci_low=0.9, ci_high=1.1)
-    said = sentences.more_measuring(alone, load.load("zone-disks", "quick"))
+    said = sentences.more_measuring(alone, scenario_file.load("zone-disks", "quick"))
     assert (
         "Two in all give ±26 % or less, five ±3.1 % or less, each in 80 % of runs, at the spread" in said[-1]
     )
 
 
 def test_rates_on_caps_are_no_latency_to_narrow() -> None:
-    scenario = load.load("disk-options", "quick")
+    scenario = scenario_file.load("disk-options", "quick")
     arms = {"arm": "g-plus", "base_arm": "h-plain", "workload": "max-write-iops", "metric": "iops"}
     said = sentences.more_measuring(made_up(-0.01, 0.01).assign(**arms, verdict="capped"), scenario)
     assert len(said) == 1 and said[0].startswith("rate in IOPS (4K random write")
@@ -285,7 +284,7 @@ def test_rates_on_caps_are_no_latency_to_narrow() -> None:
 
 
 def test_replicates_that_agree_by_chance_are_not_planned_on() -> None:
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     said = sentences.more_measuring(made_up(-0.01, 0.01, (-0.05, 0.05)), scenario)
     assert said[0].endswith("by chance: plan on a wider one")
 

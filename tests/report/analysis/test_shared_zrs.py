@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.report.analysis import reservations as reservations_shown, shared_zrs
 from diskbook.report.analysis.published import compared, figures as published
 from diskbook.report.analysis.run import Analysis, analyse
@@ -116,7 +116,7 @@ def with_findings(folder: Path, *findings: dict[str, Any]) -> Analysis:
     run = Run(folder)
     for finding in findings:
         run.append("finding", name="shared-reservation", kind="reservation", **finding)
-    scenario, nothing = load.load("shared-zrs", "quick"), pd.DataFrame()
+    scenario, nothing = scenario_file.load("shared-zrs", "quick"), pd.DataFrame()
     return Analysis(run, scenario, {"provenance": "emulated"}, tables.Tables(nothing, nothing, nothing))
 
 

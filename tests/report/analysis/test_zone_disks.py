@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.report.analysis import answer, write
 from diskbook.report.analysis.run import Analysis, analyse
 from support import synthetic
@@ -17,7 +17,7 @@ ALIKE = dict.fromkeys(SLOWER, synthetic.ONE_LRS["lrs-z1"])
 
 def answered(folder: Path, latencies: dict[str, dict[str, float]]) -> Analysis:
     """A made-up run of four blocks in each zone; at depth all arms sit on the cap of 5,000 IOPS."""
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     truth = synthetic.Truth(latencies, trial=0.008)
     return analyse(synthetic.run_folder(folder / "run", scenario=scenario, truth=truth))
 

@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import load
-from diskbook.design import schema
+from diskbook.design import scenario_file, schema
 from diskbook.facts.errors import DiskbookError
 from diskbook.report.show import guest_table, sentences, tool
 
@@ -41,7 +40,7 @@ def test_an_old_run_has_a_sentence() -> None:
 
 
 def test_plain_writes_are_called_that() -> None:
-    scenario = load.load("zone-disks")
+    scenario = scenario_file.load("zone-disks")
     commit = next(item.name for item in scenario.workload if item.sync == "fdatasync")
     assert "fdatasync" in sentences.workload_words(scenario)[commit]
     assert "plain, no flush sent" in sentences.workload_words(scenario, [commit])[commit]
@@ -57,4 +56,4 @@ def test_plain_writes_are_called_that() -> None:
 
 def test_an_engine_of_fio_is_for_machines_with_fio() -> None:
     with pytest.raises(DiskbookError, match=r"ioengine is fio's, and .* is measured with diskspd; leave"):
-        load.load("tool-check", "standard", {"workload.randread-qd1.ioengine": "io_uring"})
+        scenario_file.load("tool-check", "standard", {"workload.randread-qd1.ioengine": "io_uring"})

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Scope, Verdict
 from diskbook.report.show import headlines, sentences
@@ -16,7 +16,7 @@ from diskbook.results import plan as plans
 from diskbook.results.run import Run
 from support import synthetic
 
-SCENARIO = load.load("zone-disks", "quick")
+SCENARIO = scenario_file.load("zone-disks", "quick")
 LOADS = ("randwrite-qd1", "randread-qd1", "commit-qd1")
 """Headlines of `zone-disks`, in the order of its file."""
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from pydantic import ValidationError
 
-from diskbook import load as scenarios
+from diskbook.design import scenario_file as scenarios
 from diskbook.design.diskspd_line.arguments import parse_words
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError

@@ -149,7 +149,7 @@ def _machines_fit(scenario: Scenario, region: Region) -> bool:
 
 def _other_sizes_text(scenario: Scenario, machine: Machine, here: Region, today: date) -> str:
     """Name sizes of the region that would do: the documented substitute first, then the smallest similar."""
-    documented = catalog.vm_sizes().get(machine.size.lower())
+    documented = catalog.find_vm_size(machine.size)
     named = [machine.substitute, documented.substitute if documented else None]
     suitable = [name for name in named if name and _is_suitable(scenario, machine, here, name, today)]
     suitable += similar(scenario, machine, here, today)
@@ -190,7 +190,7 @@ def _may_stand_in(machine: Machine, here: Region, other: Offer) -> bool:
 
 def similar(scenario: Scenario, machine: Machine, here: Region, today: date) -> list[str]:
     """Sizes of the same letter with as many vCPUs and uncached IOPS at least, the smallest first."""
-    documented = catalog.vm_sizes().get(machine.size.lower())
+    documented = catalog.find_vm_size(machine.size)
     size = here.sizes.get(machine.size.lower())
     if size is None and documented is None:
         return []
@@ -263,7 +263,7 @@ def needed(scenario: Scenario, here: Region) -> Counter[str]:
     need: Counter[str] = Counter()
     for machine in scenario.machine:
         size = here.sizes.get(machine.size.lower())
-        documented = catalog.vm_sizes().get(machine.size.lower())
+        documented = catalog.find_vm_size(machine.size)
         if size is not None:
             family, vcpus = size.family, int(size.number("vCPUs"))
         elif documented is not None:

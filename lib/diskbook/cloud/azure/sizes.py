@@ -32,7 +32,7 @@ def traits(name: str, offer: Offer | None) -> Traits:
     Azure lists no controllers of sizes that have SCSI alone (Azure/SAP-on-Azure-Scripts-and-Utilities, pull
     request 131: inferred there), so what neither lists is SCSI.
     """
-    size = catalog.vm_sizes().get(name.lower())
+    size = catalog.find_vm_size(name)
     known = size_rules.documented(size) if size else size_rules.NOTHING_KNOWN
     if offer is None:
         return known
@@ -52,7 +52,7 @@ def _list(offer: Offer, capability: str) -> tuple[str, ...]:
 def retired_on(name: str, offer: Offer | None) -> date | None:
     """The day Azure stops, or stopped, a size: as Azure says, else as the table does."""
     listed = offer.capabilities.get("RetirementDateUtc", "") if offer else ""
-    size = catalog.vm_sizes().get(name.lower())
+    size = catalog.find_vm_size(name)
     return day_of(listed) or day_of(size.retires_on if size else "")
 
 
@@ -68,7 +68,7 @@ def day_of(text: str) -> date | None:
 
 def limits(offer: Offer) -> dict[str, float | None]:
     """Limits of a size: base ones as Azure says them, None where it does not; burst ones from the table."""
-    size = catalog.vm_sizes().get(offer.name.lower())
+    size = catalog.find_vm_size(offer.name)
     return {
         "iops": _number(offer, "UncachedDiskIOPS", 1.0),
         "mb_s": _number(offer, "UncachedDiskBytesPerSecond", MB),
@@ -89,7 +89,7 @@ def _number(offer: Offer, capability: str, unit: float) -> float | None:
 
 def differences(offer: Offer) -> str:
     """Name in one line where Azure and the table disagree on a size, or that the table lacks it; else ""."""
-    size = catalog.vm_sizes().get(offer.name.lower())
+    size = catalog.find_vm_size(offer.name)
     if size is None:
         return f"{offer.name} is in no table: {_figures(offer)}; what it bursts to is not known"
     apart = "; ".join(_apart(offer, size))

@@ -125,7 +125,7 @@ def drawn_on(manifest: Mapping[str, Any]) -> credit.Parts:
 
 def size_rates(name: str) -> Rates:
     """Documented uncached limits of a VM size; None where no table knows it."""
-    size = catalog.vm_sizes().get(name.lower())
+    size = catalog.find_vm_size(name)
     if size is None:
         return Rates()
     burst = size.uncached_burst_iops, size.uncached_burst_mb_s

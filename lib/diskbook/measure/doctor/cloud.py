@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
 from typing import Any
@@ -31,12 +31,13 @@ from diskbook.cloud.azure import (
     subscription,
 )
 from diskbook.cloud.azure.clients import Clients, Cloud
+from diskbook.cloud.check import Check, State, look, not_asked
+from diskbook.cloud.kinds import Asked
 from diskbook.cost import budget, estimate as cost_estimate, retail
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.prices import PriceList
-from diskbook.measure.doctor.check import Check, State, look, not_asked
 from diskbook.measure.doctor.machine import runs_folder
 
 TIMEOUT_S = 5
@@ -50,17 +51,6 @@ _REACH = (
 _OF_SUBSCRIPTION = ("role", "providers", "sizes and disks", "quota", "images", "stays behind")
 WATCHER_GROUP = "NetworkWatcherRG"
 """Where Azure enables Network Watcher by itself (learn.microsoft.com/azure/network-watcher)."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the command line gave; the rest comes from the environment, as for a run."""
-
-    subscription: str | None = None
-    ssh_source: str | None = None
-    max_cost_usd: float | None = None
-    expires_h: float | None = None
-    try_ssh: str | None = None
 
 
 def checks(scenario: Scenario, asked: Asked, today: date) -> list[Check]:

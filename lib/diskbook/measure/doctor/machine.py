@@ -1,130 +1,33 @@
-"""What a run on the emulator needs of this machine, as `make run` does: programs, ports, cores, space."""
+"""Whether runs can be written on this computer, with room for their results."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable
-from functools import partial
-from importlib import metadata
 from pathlib import Path
 
-from diskbook.design import layout
-from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.doctor.check import Check, look
-from diskbook.measure.runs.begin import PACKAGES
-from diskbook.measure.runs.stages import at_once
 from diskbook.results import run as runs
-from diskbook_emulator import disk, folders, network, processes, user_list
 
-PROGRAMS = (
-    ("fio", "fio"),
-    ("nbdkit", "nbdkit"),
-    ("gcc", "gcc"),
-    ("sshd", "openssh-server"),
-    ("setpriv", "util-linux"),
-)
-"""Programs and their Debian packages, as `lib/setup.sh` installs them."""
-LEAST_CORES = 2
 SPARE_BYTES = 10**9
 """Raw results, tables and figures of a run, and what grows beside it."""
-_INSTALL = "'make setup' installs what is missing"
-
-
-def checks(scenario: Scenario) -> list[Check]:
-    """Look at all of it."""
-    looked: list[tuple[str, Callable[[], str]]] = [
-        *((program, partial(processes.require, program, package)) for program, package in PROGRAMS),
-        ("fio's NBD engine", _engine),
-        ("plugin of emulated disks", _plugin),
-        ("users of emulated machines", lambda: str(user_list.library())),
-        ("loopback ports", _ports),
-        ("Python packages", _packages),
-        ("cores", _cores),
-        ("space of emulated disks", partial(_space_of_disks, scenario)),
-        ("folder of runs", runs_folder),
-    ]
-    return [look(name, ask) for name, ask in looked]
 
 
 def runs_folder() -> str:
     """Make sure that runs can be written, with some room."""
-    folder = _there(runs.runs_root())
+    folder = existing(runs.runs_root())
     if not os.access(folder, os.W_OK):
         raise DiskbookError(f"{folder} cannot be written: make it yours, or name another with DISKBOOK_RUNS")
-    return _room(folder, SPARE_BYTES, "name another folder of runs with DISKBOOK_RUNS")
+    return room(folder, SPARE_BYTES, "name another folder of runs with DISKBOOK_RUNS")
 
 
-def _engine() -> str:
-    """Ask fio for its engine by which it talks to emulated disks."""
-    fio = processes.require("fio", "fio")
-    done = subprocess.run([fio, "--enghelp=nbd"], capture_output=True, text=True, check=False)
-    if done.returncode or "uri" not in done.stdout:
-        raise DiskbookError(f"{fio} has no engine 'nbd': install Debian's package fio, which has it")
-    return "nbd"
-
-
-def _plugin() -> str:
-    with tempfile.TemporaryDirectory(prefix="diskbook-doctor-") as folder:
-        disk.build_plugin(Path(folder))
-    return "compiles"
-
-
-def _ports() -> str:
-    """Bind an address and a port as an emulator does."""
-    address = f"{network.network_of(folders.home() / 'doctor')}.1"
-    try:
-        port = network.free_port(address)
-    except OSError as error:
-        raise DiskbookError(
-            f"{error}: emulators need addresses of 127.0.0.0/8 on the loopback interface; bring it up "
-            "('ip link set lo up'), or end what takes these ports"
-        ) from error
-    return f"{address}:{port} is free"
-
-
-def _packages() -> str:
-    missing = [name for name in PACKAGES if not _has(name)]
-    if missing:
-        raise DiskbookError(f"{', '.join(missing)} is missing: {_INSTALL}")
-    return f"all {len(PACKAGES)} that a run records"
-
-
-def _has(package: str) -> bool:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-def _cores() -> str:
-    count = os.cpu_count() or 1
-    if count < LEAST_CORES:
-        raise DiskbookError(
-            f"{count} core: the tool and the disk it measures would take it from each other; give this "
-            f"machine {LEAST_CORES}"
-        )
-    return f"{count}; replicates measured at a time: {at_once('emulator', count)}"
-
-
-def _space_of_disks(scenario: Scenario) -> str:
-    """Room for what is filled of the disks; they are sparse files."""
-    measured = {arm.disk for arm in scenario.arm if arm.disk}
-    filled = sum(layout.filled_bytes(scenario, name) for name in measured)
-    needed = filled * scenario.design.replicates + SPARE_BYTES
-    return _room(_there(folders.home()), needed, "name another place with TMPDIR")
-
-
-def _there(folder: Path) -> Path:
+def existing(folder: Path) -> Path:
     """The folder, or the nearest above it that is there."""
     return next(path for path in (folder, *folder.parents) if path.exists())
 
 
-def _room(folder: Path, needed: int, remedy: str) -> str:
+def room(folder: Path, needed: int, remedy: str) -> str:
+    """Say how much is free in a folder; raise DiskbookError with the remedy if that is less than needed."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise DiskbookError(

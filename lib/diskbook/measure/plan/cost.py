@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from azure.core.exceptions import AzureError
 
-from diskbook.cloud import connect
+from diskbook.cloud import connect, kinds
 from diskbook.cloud.azure import expiry, offers, preflight, refusals, signin, sizes as azure_sizes
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.offers import Quota, Region
@@ -56,7 +56,7 @@ def creation(
     DiskbookError
         When Azure is asked and nobody is signed in, or it cannot be reached.
     """
-    connect.check_kind(cloud)
+    kinds.check(cloud)
     clients = connect.azure_clients(subscription) if cloud == "azure" else None
     identity = signin.identity(clients, scenario.region) if clients else None
     asked = _price_source(clients, identity)

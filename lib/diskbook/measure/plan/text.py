@@ -195,7 +195,7 @@ def _arm(scenario: Scenario, arm: Arm) -> str:
     machine, disk = scenario.machine_named(arm.machine), scenario.disk_of(arm)
     zone = f", zone {machine.zone}" if machine.zone else ""
     tool = registry.TOOLS[scenario.tool_of(arm)]
-    named = "" if tool is registry.USUAL else f", {tool.title}"
+    named = "" if tool.name == registry.USUAL else f", {tool.title}"
     if disk.sku == OWN_DISK:
         return f"{disk.sku} {disk.name} on {machine.name} ({machine.size})"
     what = f"{disk.sku} {disk.size_gib} GiB"

@@ -9,23 +9,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
-from diskbook.cloud import connect
+from diskbook.cloud import kinds
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
 from diskbook.facts.visible import visible
-from diskbook.hosts import fit
 from diskbook.report.analysis import beside
 from diskbook.results import plan as plans, run as runs
 from diskbook.results.run import Run
-from diskbook_emulator import fleet_limits, lifecycle
-from diskbook_emulator.profile import load_profile
 
 PACKAGES = ("diskbook", "azure-mgmt-compute", "fabric", "papermill", "pandas", "scipy", "matplotlib")
 LONGEST_NAME = 64  # of the 90 that a resource group's name may have
 _NAME = re.compile(rf"[A-Za-z0-9][\w.-]{{0,{LONGEST_NAME - 1}}}", re.ASCII)
-TIME_SCALE = 0.01  # of Azure's delays, slept by the emulator
 
 
 def begin(
@@ -45,9 +41,9 @@ def begin(
     name
         Name of the run, or path of its folder.
     scenario, preset, overrides
-        As for `load.load`. On an existing run they are not looked at: the manifest decides.
+        As for `scenario_file.load`. On an existing run they are not looked at: the manifest decides.
     cloud
-        "emulator", "azure", or "inventory": hosts of the user's own.
+        "emulator", "azure", "inventory" (hosts of the user's own), or that of another package.
     emulator
         `name`, `profile`, `seed`, `time_scale` of the emulator to use; by default one of the run's own.
     azure
@@ -66,24 +62,20 @@ def begin(
         return runs.open_run(name)
     _check_name(runs.folder_of(name).name)
     redact.refuse({"run": name, "scenario": scenario, **(overrides or {}), **(azure or {})})
-    connect.check_kind(cloud)
+    kind = kinds.get(cloud)
     if azure and cloud != "azure":
         raise UsageError(f"a subscription or an SSH source goes with --cloud azure, not with {cloud}")
     if inventory and cloud != "inventory":
         raise UsageError(f"hosts and a folder go with --cloud inventory, not with {cloud}")
-    loaded = load.load(scenario, preset, overrides, asks_azure=cloud == "azure")
-    loaded = fit.as_own(loaded) if cloud == "inventory" else loaded
-    file = Path(scenario) if load.is_file(scenario) else None
+    loaded = kind.fitted(scenario_file.load(scenario, preset, overrides, asks_azure=kind.asks_azure))
+    file = Path(scenario) if scenario_file.is_file(scenario) else None
     beside.notebook(loaded, file)
-    played = _emulator(runs.folder_of(name), loaded, emulator or {}) if cloud == "emulator" else None
-    used = connect.choose_azure(azure or {}, loaded.region, loaded.network) if cloud == "azure" else None
-    folder = runs.folder_of(name)
-    hosts = connect.choose_hosts(inventory or {}, loaded, folder) if cloud == "inventory" else None
+    asked = {"emulator": emulator, "azure": azure, "inventory": inventory}.get(cloud) or {}
+    settings = kind.settings(asked, loaded, runs.folder_of(name))
     run = runs.create(name)
-    manifest = _manifest(run, loaded, cloud, dict(overrides or {}), played, used)
+    manifest = _manifest(run, loaded, kind, dict(overrides or {}), settings)
     own = beside.names(loaded, file) if file else []
-    manifest |= {beside.RECORD: own} if own else {}
-    run.write_manifest(manifest | ({"inventory": hosts} if hosts else {}))
+    run.write_manifest(manifest | ({beside.RECORD: own} if own else {}))
     run.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
     plans.write(run)
     return run
@@ -98,63 +90,29 @@ def _check_name(name: str) -> None:
         )
 
 
-def _emulator(folder: Path, scenario: Scenario, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the emulator, checked; `own` says that it is the run's own and ends with it."""
-    if "name" in asked:
-        running = _of_running(asked)
-        fleet_limits.check(load_profile(running["profile"]), scenario)
-        return {**running, "own": False}
-    name = connect.own_emulator_name(folder)
-    defaults = {"name": name, "profile": "default", "seed": scenario.design.seed, "time_scale": TIME_SCALE}
-    settings = {**defaults, **asked}
-    profile = load_profile(settings["profile"])
-    fleet_limits.check(profile, scenario)
-    return {
-        **settings,
-        "hours_between_blocks": profile.noise.hours_between_blocks,
-        "metrics_grain_s": profile.metrics_grain_s,
-        "own": True,
-    }
-
-
-def _of_running(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of an emulator that the user named; what it plays was decided when it was started."""
-    connect.check_emulator_runs(asked["name"])
-    emulator = lifecycle.connect(asked["name"])
-    settings = {key: getattr(emulator, key) for key in ("name", "profile", "seed", "time_scale")}
-    for key, value in asked.items():
-        if settings[key] != value:
-            raise UsageError(
-                f"emulator {emulator.name} runs with {key} {settings[key]}, not {value}; leave that out, "
-                "or start another emulator"
-            )
-    kept = ("hours_between_blocks", "metrics_grain_s")
-    return {**settings, **{key: getattr(emulator, key) for key in kept}}
-
-
 def _manifest(
     run: Run,
     scenario: Scenario,
-    cloud: str,
+    kind: kinds.CloudKind,
     overrides: dict[str, Any],
-    emulator: dict[str, Any] | None,
-    azure: dict[str, Any] | None,
+    settings: dict[str, Any],
 ) -> dict[str, Any]:
     versions = {name: metadata.version(name) for name in PACKAGES}
     return {
         "schema": runs.SCHEMA,
         "run": run.name,
         "created_utc": runs.now_utc(),
-        "provenance": azure["provenance"] if azure else connect.provenance(cloud),
-        "cloud": cloud,
+        "provenance": settings.get("provenance", kind.provenance),
+        "cloud": kind.name,
         "site": scenario.site,
         "preset": scenario.preset,
         "overrides": overrides,
         "scenario": scenario.model_dump(mode="json"),
-        "emulator": emulator,
-        "azure": azure,
+        "emulator": None,
+        "azure": None,
         "versions": {"python": platform.python_version(), **versions},
         "zone_map": {},
         "resource_groups": [],
         "replicates": [],
+        kind.name: settings,
     }

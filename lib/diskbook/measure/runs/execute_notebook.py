@@ -24,6 +24,7 @@ USER_ERRORS = (
     "UnusableError",
     "TooLargeError",
     "BrokenError",
+    "MistakesError",
     "JobLost",
     "StepFailed",
     "NoRoomError",

@@ -1,40 +1,29 @@
-"""Find what killed runs have left on this computer: emulators, keys, temporary folders."""
+"""Find what killed runs have left on this computer: keys, files on own hosts, temporary folders."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from azure.core.exceptions import AzureError
 
-from diskbook.cloud import connect
+from diskbook.cloud import connect, kinds
 from diskbook.cloud.azure import expiry
+from diskbook.cloud.kinds import Leftover
 from diskbook.facts import neighbours
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import stage as own_hosts
 from diskbook.measure.runs import scratch_folders, stages
 from diskbook.results import run as runs, session
 from diskbook.results.run import Run
-from diskbook_emulator import folders, lifecycle
-
-
-@dataclass(frozen=True)
-class Leftover:
-    """Something that is left; `goes` says that a sweep removes it."""
-
-    text: str
-    goes: bool
-    remove: Callable[[], object] = field(repr=False)
 
 
 def find() -> list[Leftover]:
     """Find all that is left on this computer."""
-    return [*_records(), *_own_places(), *_dead_emulators(), *_scratch()]
+    of_clouds = (leftover for kind in kinds.every() for leftover in kind.leftovers())
+    return [*of_clouds, *_scratch()]
 
 
 def has_ended(run: Run) -> bool:
@@ -71,21 +60,6 @@ def _judged() -> Iterator[tuple[Run, str | None]]:
             yield run, None
 
 
-def _records() -> Iterator[Leftover]:
-    """Runs that were killed and whose own emulator has ended with them: a record of groups, and a key."""
-    for run in local_runs():
-        manifest = run.manifest
-        own = (manifest.get("emulator") or {}).get("own", False)
-        name = connect.emulator_name(run) or ""
-        if not own or connect.emulator_state(name) == "running" or not has_ended(run):
-            continue
-        stand = any(not row["deleted_utc"] for row in manifest["resource_groups"])
-        if stand or (run.folder / "keys").exists():
-            yield Leftover(
-                f"key and open record of run {run.name}, which was killed", True, partial(_close, run)
-            )
-
-
 def unclosed(cloud: str | None = None) -> Iterator[Leftover]:
     """Find runs whose groups are gone, deleted by a process that was killed or by somebody else.
 
@@ -94,7 +68,7 @@ def unclosed(cloud: str | None = None) -> Iterator[Leftover]:
     Parameters
     ----------
     cloud
-        "azure" or "emulator"; by default both.
+        Name of a cloud; by default all.
     """
     for run in local_runs():
         groups = run.manifest["resource_groups"]
@@ -103,7 +77,7 @@ def unclosed(cloud: str | None = None) -> Iterator[Leftover]:
             yield Leftover(
                 f"key and open record of run {run.name}, whose resource groups are gone",
                 True,
-                partial(_close, run),
+                partial(close, run),
             )
 
 
@@ -117,7 +91,7 @@ def _is_unclosed(run: Run) -> bool:
     return False
 
 
-def _own_places() -> Iterator[Leftover]:
+def own_places() -> Iterator[Leftover]:
     """Files and marks that runs which have ended left on hosts of the user's own."""
     for run in local_runs():
         if own_hosts.standing(run.manifest) and has_ended(run):
@@ -132,40 +106,11 @@ def _leave_hosts(run: Run) -> None:
         raise DiskbookError(f"run {run.name} is {left}")
 
 
-def _close(run: Run) -> None:
+def close(run: Run) -> None:
+    """Tear a run down whose machines are gone, and remove its key."""
     with session.session(run):
         stages.teardown(run)
         shutil.rmtree(run.folder / "keys", ignore_errors=True)
-
-
-def _dead_emulators() -> Iterator[Leftover]:
-    users: dict[str | None, list[Run]] = {}
-    for run in local_runs():
-        users.setdefault(connect.emulator_name(run), []).append(run)
-    for row in lifecycle.status():
-        if row.state != "dead":
-            continue
-        needed = [run.name for run in users.get(row.name, []) if not has_ended(run)]
-        text = f"emulator {row.name}, which was killed, with its folder {row.folder}"
-        remove = partial(_stop, row.name)
-        if needed:
-            yield Leftover(f"{text}: run {needed[0]} may go on with it", False, remove)
-        elif row.name not in users and _age_s(row.folder) < expiry.LONGEST_H * 3600:
-            yield Leftover(f"{text}: no run here uses it, one elsewhere may", False, remove)
-        else:
-            yield Leftover(text, True, remove)
-
-
-def _stop(emulator: str) -> None:
-    """Remove a killed emulator, unless that has been done with its run's record."""
-    if connect.emulator_state(emulator) == "dead":
-        lifecycle.stop(emulator)
-
-
-def _age_s(state: Path) -> float:
-    with contextlib.suppress(OSError):
-        return time.time() - (state / folders.CONFIG).stat().st_mtime
-    return 0.0
 
 
 def _scratch() -> Iterator[Leftover]:

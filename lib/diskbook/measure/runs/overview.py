@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import load
 from diskbook.cloud.azure import expiry
+from diskbook.design import scenario_file
 from diskbook.facts import neighbours, paths
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.visible import visible
@@ -25,8 +25,8 @@ _COLUMNS = ("run", "scenario", "preset", "provenance", "state", "answer", "repor
 def scenarios() -> pd.DataFrame:
     """Scenarios that come with the workbook: question, arms, workloads and region."""
     rows = []
-    for name in load.names():
-        scenario = load.load(name)
+    for name in scenario_file.names():
+        scenario = scenario_file.load(name)
         rows.append(
             {
                 "scenario": name,
@@ -101,7 +101,7 @@ def text() -> str:
     rows, unreadable = run_rows()
     return "\n".join(
         [
-            f"scenarios: {', '.join(load.names())}",
+            f"scenarios: {', '.join(scenario_file.names())}",
             f"emulator profiles: {', '.join(profiles())}",
             "runs:" if rows else "runs: none",
             *(line for row in rows for line in _lines(row)),

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud import kinds
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.measure.runs import debug, notebook_process, outcome, stage, stages
@@ -62,7 +62,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
             session.record_kept(run, keep)
             if not stages.finished(run):
                 # Unless kept, the emulator ends with this process, however that ends.
-                own_emulator.start(run, owner=not keep)
+                kinds.of(run).start(run, owner=not keep)
             for source in sources if keep else [*sources, paths.NOTEBOOKS / "4-teardown.ipynb"]:
                 stage.execute(run, source, scratch, progress, file)
         except Stopped as stop:

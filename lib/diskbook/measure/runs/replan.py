@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
+from diskbook.cloud import kinds
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from diskbook.report.analysis import beside
 from diskbook.results import plan as plans, session
 from diskbook.results.run import Run
-from diskbook_emulator import fleet_limits
-from diskbook_emulator.profile import load_profile
 
 
 def change(run: Run, file: str | None, settings: Mapping[str, Any]) -> None:
@@ -26,7 +25,7 @@ def change(run: Run, file: str | None, settings: Mapping[str, Any]) -> None:
     file
         The scenario's file, if the user named it.
     settings
-        As the overrides of `load.load`.
+        As the overrides of `scenario_file.load`.
 
     Raises
     ------
@@ -46,8 +45,7 @@ def change(run: Run, file: str | None, settings: Mapping[str, Any]) -> None:
     if after.network != before.network:
         raise UsageError(f"--set cannot change the network of run {run.name}: start a new run")
     beside.notebook(after, beside.check_file(run, Path(file)) if file else None)
-    if emulator := manifest.get("emulator"):
-        fleet_limits.check(load_profile(emulator["profile"]), after)
+    kinds.of(run).check(after, manifest.get(manifest["cloud"]) or {})
     with session.session(run):
         # The versions of images are those of a region, and the replicates those of the earlier plan.
         changed = {"scenario": after.model_dump(mode="json"), "site": after.site, "overrides": overrides}
@@ -67,7 +65,7 @@ def _check_changeable(run: Run) -> None:
     reason = ""
     if run.has_trials():
         reason = "it has trials of the settings that it was begun with: start a new run"
-    elif run.manifest["cloud"] not in ("azure", "emulator"):
+    elif run.manifest["cloud"] in ("inventory", kinds.NONE):
         reason = "it uses no cloud: start a new run"
     elif standing:
         reason = (
@@ -81,9 +79,11 @@ def _load(run: Run, file: str | None, overrides: Mapping[str, Any]) -> Scenario:
     """Load the scenario of a run from where it was begun."""
     manifest = run.manifest
     name = run.scenario.name
-    if file is None and name not in load.names():
+    if file is None and name not in scenario_file.names():
         raise UsageError(
             f"--set cannot change run {run.name} without its scenario's file: name it, 'diskbook run "
             f"DIR/{name}.toml --resume {run.name} --set ...'"
         )
-    return load.load(file or name, manifest["preset"], overrides, asks_azure=manifest["cloud"] == "azure")
+    return scenario_file.load(
+        file or name, manifest["preset"], overrides, asks_azure=manifest["cloud"] == "azure"
+    )

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.facts.errors import Stopped
 from diskbook.measure.runs import pipeline, stages
 from diskbook.report.analysis import write
@@ -23,7 +23,7 @@ def make(scenario: str) -> pipeline.Outcome:
     """
     target = runs.folder_of(f"sample-{scenario}")
     with _set_aside(target):
-        run = stages.begin(target.name, scenario, "emulator", load.SAMPLE)
+        run = stages.begin(target.name, scenario, "emulator", scenario_file.SAMPLE)
         outcome = pipeline.execute(run)
     analysis = analyse(run)
     write.export_figures(analysis, write.folder_of_figures(run))

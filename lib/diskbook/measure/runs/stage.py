@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.measure.runs import notebook_process, unmade
@@ -52,7 +52,7 @@ def analysing(run: Run, scenario: str | None = None) -> Iterator[None]:
 
 def notebooks(run: Run, named: str | None) -> tuple[list[Path], Path | None]:
     """Find the notebooks up to the analysis, and the scenario's file where the user named that."""
-    file = beside.check_file(run, Path(named)) if named and load.is_file(named) else None
+    file = beside.check_file(run, Path(named)) if named and scenario_file.is_file(named) else None
     beside.check_recorded(run, file)
     analysis = beside.notebook(run.scenario, file)
     if file and (names := beside.names(run.scenario, file)):

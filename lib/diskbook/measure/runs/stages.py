@@ -15,7 +15,7 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequestError, ServiceResponseError
 
-from diskbook.cloud import connect, emulator as own_emulator
+from diskbook.cloud import connect, kinds
 from diskbook.cloud.azure import (
     expiry,
     inventory,
@@ -71,7 +71,7 @@ def provision(run: Run) -> None:
             run.append("stage", stage="provision", requests={})
         return
     with run.locked(), _cloud_told(run):
-        own_emulator.start(run, owner=False)
+        kinds.of(run).start(run, owner=False)
         clients, scenario = connect.clients_of(run), run.scenario
         _drop_unreachable(run, clients)
         missing = [
@@ -143,7 +143,7 @@ def teardown(run: Run, say: deletion.Say | None = None) -> None:
     if own_hosts.standing(manifest):
         _leave_own_hosts(run, say or print)
         return
-    if not groups and not own_emulator.is_there(run):
+    if not groups and not kinds.of(run).is_there(run):
         return
     run.check_signed()
     # A kernel whose parent was killed takes a moment to notice, and holds the run until then.
@@ -151,10 +151,10 @@ def teardown(run: Run, say: deletion.Say | None = None) -> None:
         try:
             clients = connect.clients_of(run)
         except UsageError:
-            if not own_emulator.is_gone(run):
+            if not kinds.of(run).is_gone(run):
                 raise
             _mark_deleted(run, groups)
-            own_emulator.stop(run)
+            kinds.of(run).stop(run)
         else:
             _delete_all(run, clients, groups, say)
         shutil.rmtree(run.folder / "keys", ignore_errors=True)
@@ -175,12 +175,12 @@ def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say
     A full disk, for one, is no reason to leave machines standing.
     """
     with contextlib.ExitStack() as steps:  # taken from the last to the first
-        steps.callback(own_emulator.stop, run)
+        steps.callback(kinds.of(run).stop, run)
         steps.callback(_drop_keys, run, clients, groups)
         steps.callback(inventory.tell_elsewhere, clients, run)
         for group in reversed(groups):
             steps.callback(_delete_group, run, clients, group, say)
-        own_emulator.keep_truth(run)
+        kinds.of(run).keep_truth(run)
 
 
 def _drop_keys(run: Run, clients: Clients, groups: list[str]) -> None:
@@ -330,7 +330,7 @@ def at_once(cloud: str, replicates: int) -> int:
     Replicates share no limit of Azure's, so all of them. Emulated ones share this machine's cores, and each
     needs about two for its tool and its disk when it sits on a cap.
     """
-    return replicates if cloud == "azure" else max(1, min(replicates, (os.cpu_count() or 1) // 2))
+    return max(1, min(replicates, (os.cpu_count() or 1) // 2)) if kinds.get(cloud).is_local else replicates
 
 
 def _measure_all(run: Run, scenario: Scenario, left: dict[int, list[schedule.Block]]) -> None:
@@ -399,7 +399,7 @@ def _play(
         around.make(rig, clients)
         checks.run_checks(rig)
         compared = [block for block in blocks if not block.evidence]
-        measure(rig, own_emulator.with_its_clock(run, row, compared))
+        measure(rig, kinds.of(run).blocks(run, row, compared))
         failover.run_drills(rig, clients)
         around.play(rig, clients)
         # Last of all, so that it draws no credit that anything else needs.

@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 
 from azure.core.exceptions import AzureError
 
-from diskbook.cloud import connect
-from diskbook.cloud.azure import inventory, named_group, signin, sweep, teardown
+from diskbook.cloud import kinds
+from diskbook.cloud.azure import inventory, named_group, sweep, teardown
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.provision import azure_message
 from diskbook.cloud.azure.sweep import Group
-from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import leftovers, stages
 from diskbook.measure.runs.leftovers import Leftover
 from diskbook.results import run as runs, session
 from diskbook.results.run import Run
 from diskbook.results.session import RunState
-from diskbook_emulator import lifecycle
 
 Say = Callable[[str], None]
 
@@ -62,7 +59,7 @@ def find(
     Parameters
     ----------
     cloud
-        "azure" or "emulator"; by default both, Azure only where it can be reached.
+        Name of a cloud; by default all, Azure only where it can be reached.
     emulator
         Look at this emulator only.
     group
@@ -108,62 +105,28 @@ def _of_name(groups: list[Group], name: str, with_foreign: bool) -> list[Group]:
 
 
 def _all(cloud: str | None, emulator: str | None) -> SweepReport:
-    if cloud is not None:
-        connect.check_kind(cloud)
+    if emulator is not None and cloud == "azure":
+        raise UsageError("--emulator names an emulator, but --cloud azure leaves those out")
     if emulator is not None:
-        if cloud == "azure":
-            raise UsageError("--emulator names an emulator, but --cloud azure leaves those out")
-        connect.check_emulator_runs(emulator)
-        return SweepReport([_emulator(emulator)], [], [])
-    azure, notes = ([], []) if cloud == "emulator" else _azure(must=cloud == "azure")
-    if cloud == "azure":
-        return SweepReport(azure, list(leftovers.unclosed(cloud)), notes)
-    rows = lifecycle.status()
-    emulators = [_emulator(row.name) for row in rows if row.state == "running"]
-    notes += [
-        f"emulator {row.name} is stopped with its state kept: it was not looked into"
-        for row in rows
-        if row.state == "kept"
-    ]
-    notes += leftovers.refused_runs()
-    return SweepReport([*azure, *emulators], [*leftovers.find(), *leftovers.unclosed(cloud)], notes)
-
-
-def _azure(must: bool) -> tuple[list[Place], list[str]]:
-    """Look at the subscriptions that runs here have used and not left, and at the one that is named.
-
-    Where none need be, a note says why one was not looked at.
-    """
-    places: dict[tuple[str | None, str], Place] = {}
+        named = kinds.get("emulator").find(must=True, only=emulator)
+        return SweepReport([_place(*pair) for pair in named.places.items()], [], [])
+    places: list[Place] = []
     notes: list[str] = []
-    sources: list[Callable[[], Clients]] = [
-        partial(connect.clients_of, run, record=False) for run in leftovers.local_runs() if _used_azure(run)
-    ]
-    for clients_of in [*sources, connect.azure_clients]:
-        try:
-            clients = clients_of()
-            key = (clients.cloud.endpoint, clients.cloud.subscription)
-            if key not in places:
-                places[key] = _place(_title(clients), clients)
-        except DiskbookError as error:
-            if must:
-                raise
-            notes.append(f"not looked at: {error}")
-    return list(places.values()), list(dict.fromkeys(notes))
-
-
-def _title(clients: Clients) -> str:
-    """Name a subscription; an endpoint other than Azure's own says itself whether it is emulated."""
-    title = f"Azure, subscription {clients.cloud.subscription}"
-    if clients.cloud.endpoint is None:
-        return title
-    provenance = signin.identity(clients, "any").provenance
-    return f"{title} at {clients.cloud.endpoint}{' (emulated)' if provenance == Provenance.EMULATED else ''}"
-
-
-def _used_azure(run: Run) -> bool:
-    manifest = run.manifest
-    return manifest["cloud"] == "azure" and any(not row["deleted_utc"] for row in manifest["resource_groups"])
+    for kind in kinds.every() if cloud is None else [kinds.get(cloud)]:
+        here = kind.find(must=cloud is not None)
+        notes += here.notes
+        for title, clients in here.places.items():
+            try:
+                places.append(_place(title, clients))
+            except DiskbookError as error:
+                if cloud is not None or kind.is_local:
+                    raise
+                notes.append(f"not looked at: {error}")
+    notes = list(dict.fromkeys(notes))
+    if cloud is not None and not kinds.get(cloud).is_local:
+        return SweepReport(places, list(leftovers.unclosed(cloud)), notes)
+    notes += leftovers.refused_runs()
+    return SweepReport(places, [*leftovers.find(), *leftovers.unclosed(cloud)], notes)
 
 
 def remove(report: SweepReport, say: Say) -> list[str]:
@@ -200,10 +163,6 @@ def _tried(task: Callable[[], object]) -> str | None:
     except AzureError as error:
         return azure_message(error)
     return None
-
-
-def _emulator(name: str) -> Place:
-    return _place(f"emulator {name} (emulated)", connect.emulator_clients(name))
 
 
 def _place(title: str, clients: Clients) -> Place:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from diskbook.cloud import emulator as own_emulator
+from diskbook.cloud import kinds
 from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import stage as own_hosts
@@ -37,6 +37,6 @@ def is_void(run: Run, error: BaseException) -> bool:
         return False
     with contextlib.suppress(DiskbookError, OSError):
         in_use = (run.folder / session.HELD).exists() or session.is_worked_on(run)
-        stands = own_hosts.standing(run.manifest) or own_emulator.is_there(run)
+        stands = own_hosts.standing(run.manifest) or kinds.of(run).is_there(run)
         return is_unmade(run) and run.is_signed and not (in_use or stands)
     return False

@@ -10,18 +10,31 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts import neighbours, paths
+from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.lazily import LazyTable
 from diskbook.results.run import Run
 
+ANALYSES: Mapping[str, ModuleType] = LazyTable(
+    {
+        "disk_options": "diskbook.report.analysis.disk_options",
+        "local_disk": "diskbook.report.analysis.local_disk",
+        "nested_resiliency": "diskbook.clusters.analysis.nested_resiliency",
+        "s2d_azure": "diskbook.clusters.analysis.s2d_azure",
+        "shared_zrs": "diskbook.report.analysis.shared_zrs",
+        "zone_disks": "diskbook.report.analysis.zone_disks",
+    },
+    "analysis of scenarios",
+)
+"""Modules of the scenarios that come with the workbook, by the name of the notebook."""
 VARIABLE = "DISKBOOK_SCENARIO_FILE"
 """Environment variable by which a command tells the notebooks that it executes which file the user named."""
 REPORT_LATER = "DISKBOOK_REPORT_LATER"
@@ -136,9 +149,7 @@ def module(run: Run, file: Path | None = None) -> ModuleType | None:
     path = _recorded(run, name, file or _named(run.scenario))
     if path is not None:
         return _load(path)
-    stem = Path(name).stem
-    package = neighbours.ANALYSES.get(stem, f"{__package__}.{stem}")
-    return import_module(package) if find_spec(package) else None
+    return ANALYSES.get(Path(name).stem)
 
 
 def _recorded(run: Run, name: str, file: Path | None) -> Path | None:

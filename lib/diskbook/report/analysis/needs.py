@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 
 from diskbook.design.model import Scenario
-from diskbook.facts import neighbours
-from diskbook.report.analysis import disk_options
+from diskbook.report.analysis import beside, disk_options
 
 Look = Callable[[Scenario], bool]
 
@@ -56,8 +54,8 @@ SECTIONS: Mapping[str, tuple[Section, ...]] = {
 def missing(scenario: Scenario) -> list[str]:
     """Say in a sentence which sections a scenario's report will leave out, and why; nothing where none."""
     name = scenario.analysis_notebook.removeprefix("3-analyse-")
-    own = neighbours.ANALYSES.get(name.replace("-", "_"))
-    sections = import_module(own).SECTIONS if own else SECTIONS.get(name, ())
+    own = getattr(beside.ANALYSES.get(name.replace("-", "_")), "SECTIONS", None)
+    sections = own or SECTIONS.get(name, ())
     lacking = {section.shows: tuple(section.lacking(scenario)) for section in sections}
     parts = [f"{shows} (no {' and no '.join(names)})" for shows, names in lacking.items() if names]
     if not parts:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import load as scenarios
+from diskbook.design import scenario_file as scenarios
 from diskbook.design.model import Comparison, Scenario
 from diskbook.design.vocabulary import WITHHELD, GateStatus, Scope
 from diskbook.facts.errors import UsageError

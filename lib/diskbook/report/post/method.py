@@ -7,7 +7,7 @@ import math
 import shlex
 from collections.abc import Sequence
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.schema import EARLY
 from diskbook.design.vocabulary import GateStatus, Provenance
 from diskbook.facts.units import GIB, MIB
@@ -37,9 +37,9 @@ def again(a: Analysed) -> list[str]:
 def measured_by(a: Analysed) -> str:
     """Command line that measures what a run did, with its settings."""
     name, preset, manifest = a.scenario.name, a.scenario.preset, a.manifest
-    if preset == load.SAMPLE:
+    if preset == scenario_file.SAMPLE:
         return f"diskbook sample {name}"
-    scenario = name if name in load.names() else f"DIR/{name}.toml"
+    scenario = name if name in scenario_file.names() else f"DIR/{name}.toml"
     words = ["diskbook", "run", scenario, "--cloud", str(manifest.get("cloud")), "--preset", preset]
     if a.provenance == Provenance.INVENTORY:
         words += ["--hosts", "FILE"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.design.vocabulary import Provenance, Verdict
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.report.analysis.run import Analysis
@@ -122,7 +122,7 @@ def _table(a: Analysis) -> tuple[pd.DataFrame, str]:
 
 def _again(a: Analysis) -> list[str]:
     parts = ["In a clone of the workbook, after `make setup`:", code(*method.again(a))]
-    if a.provenance == Provenance.EMULATED and a.scenario.name in load.names():
+    if a.provenance == Provenance.EMULATED and a.scenario.name in scenario_file.names():
         name = a.scenario.name
         azure = [f"diskbook {word} {name} --cloud azure --preset standard" for word in ("plan", "run")]
         parts += ["On Azure itself (`plan` says first what it takes and costs):", code(*azure)]

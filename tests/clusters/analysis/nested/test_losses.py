@@ -10,16 +10,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook import load
 from diskbook.clusters.analysis.nested import losses, resync
 from diskbook.clusters.design import survival
-from diskbook.design import schema
+from diskbook.design import scenario_file, schema
 from diskbook.design.model import Scenario
 from diskbook.results.run import Run
 from diskbook.results.tables import Tables
 from support import SCENARIOS
 
-SCENARIO = load.load(str(SCENARIOS / "losses.toml"), "quick")
+SCENARIO = scenario_file.load(str(SCENARIOS / "losses.toml"), "quick")
 
 
 @dataclass

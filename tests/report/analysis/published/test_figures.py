@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.report import figures
 from diskbook.report.analysis import run as analysis_run
@@ -187,7 +187,7 @@ def test_beside_measured(
     assessed: pd.DataFrame, provenance: str, calibrated: bool, verdicts: set[str]
 ) -> None:
     trials, _, series = synthetic.tables()
-    scenario = load.load("zone-disks", "quick")
+    scenario = scenario_file.load("zone-disks", "quick")
     zone_disks = assessed[assessed["article"] == "zone-disks"]
     found = compared.beside(zone_disks, limits.label_cells(trials, series), scenario, provenance, calibrated)
     assert len(found) == 16 and set(found["verdict"]) == verdicts
@@ -217,7 +217,7 @@ def cells_of_the_sample(article: str) -> pd.DataFrame:
 
 def beside_cells(assessed: pd.DataFrame, article: str, cells: pd.DataFrame) -> pd.DataFrame:
     return compared.beside(
-        assessed[assessed["article"] == article], cells, load.load(article, "quick"), "emulated"
+        assessed[assessed["article"] == article], cells, scenario_file.load(article, "quick"), "emulated"
     )
 
 
@@ -276,7 +276,7 @@ def test_a_drive_has_its_letter_and_its_printed_value(disk_options: pd.DataFrame
 def test_only_arms_that_were_measured_are_shown(assessed: pd.DataFrame) -> None:
     trials = synthetic.tables(n_blocks=1)[0]
     cells = limits.label_cells(trials[trials["arm"] == "lrs-z1"])
-    found = compared.beside(assessed, cells, load.load("zone-disks", "quick"), "emulated")
+    found = compared.beside(assessed, cells, scenario_file.load("zone-disks", "quick"), "emulated")
     assert set(found["arm"]) == {"lrs-z1"} and len(found) == 4
 
 
@@ -310,7 +310,7 @@ def test_figures_of_volumes_stand_beside_arms_on_such_volumes(assessed: pd.DataF
         for arm in arms
         for name in loads
     ]
-    scenario = load.load("s2d-azure", "quick")
+    scenario = scenario_file.load("s2d-azure", "quick")
     beside = compared.beside(assessed, pd.DataFrame(rows), scenario, "azure")
     of_article = beside[beside["published"].str.contains("LRS")]
     assert set(of_article["arm"]) == {"ss-4", "s2d-3"}

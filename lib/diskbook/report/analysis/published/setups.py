@@ -69,4 +69,4 @@ def disk_limits(disk: str, redundancy: str, options: str) -> catalog.DiskLimits 
 
 
 def _machine(name: str) -> catalog.VmSize | None:
-    return catalog.vm_sizes().get(name.lower())
+    return catalog.find_vm_size(name)

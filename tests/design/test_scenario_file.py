@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from diskbook import load
 from diskbook.cloud.azure import expiry
-from diskbook.design import consistency, schedule
+from diskbook.design import consistency, scenario_file, schedule
 from diskbook.design.model import Design, Scenario
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
@@ -19,8 +18,8 @@ ZONE_DISKS = (paths.SCENARIOS / "zone-disks.toml").read_text("utf-8")
 
 
 def test_presets_change_the_workloads() -> None:
-    quick = load.load("zone-disks", "quick")
-    full = load.load("zone-disks", "full")
+    quick = scenario_file.load("zone-disks", "quick")
+    full = scenario_file.load("zone-disks", "full")
     assert quick.workload_named("randwrite-qd1").runtime_s == 1.0
     assert quick.workload_named("randwrite-qd256").blocks == 2
     # The article's 30 s on 30 GiB, but for control cells, which quick leaves out, and probes.
@@ -36,21 +35,21 @@ def test_overrides_win_over_the_preset() -> None:
         "all_workloads.runtime_s": 7,
         "workload.randread-qd1.block_size": "8K",
     }
-    found = load.load("zone-disks", "quick", overrides)
+    found = scenario_file.load("zone-disks", "quick", overrides)
     assert found.design.replicates == 2
     assert {item.runtime_s for item in found.workload if not item.name.endswith("probe")} == {7.0}
     assert found.workload_named("randread-qd1").block_size_bytes == 8192
 
 
 def test_the_manifest_gives_the_same_scenario_back() -> None:
-    found = load.load("zone-disks", "quick")
-    assert load.from_dict(found.model_dump(mode="json"), "manifest") == found
+    found = scenario_file.load("zone-disks", "quick")
+    assert scenario_file.from_dict(found.model_dump(mode="json"), "manifest") == found
 
 
 def test_every_scenario_loads_in_every_preset() -> None:
-    for name in load.names():
+    for name in scenario_file.names():
         for preset in ("quick", "standard", "full"):
-            assert isinstance(load.load(name, preset), Scenario)
+            assert isinstance(scenario_file.load(name, preset), Scenario)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +78,10 @@ def test_every_scenario_loads_in_every_preset() -> None:
 )
 def test_a_mistake_is_named_with_its_place(overrides: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        load.load("zone-disks", "quick", overrides)
+        scenario_file.load("zone-disks", "quick", overrides)
     assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
+    file = "zone-disks.toml: "
+    assert all(line.startswith((file, "overrides: ")) for line in str(caught.value).splitlines())
 
 
 @pytest.mark.parametrize(
@@ -102,17 +102,19 @@ def test_a_broken_file_is_named(tmp_path: Path, change: tuple[str, str], said: s
     path = tmp_path / "broken.toml"
     path.write_text(ZONE_DISKS.replace(*change))
     with pytest.raises(UsageError, match=r"broken\.toml") as caught:
-        load.load(str(path), "quick")
+        scenario_file.load(str(path), "quick")
     assert said in str(caught.value)
 
 
 def test_blocks_are_spread_over_hours_only_as_long_as_machines_stand() -> None:
     spread = {"design.hours_between_blocks": 24}
-    assert load.load("zone-disks", "quick", spread).design.hours_between_blocks == 24  # 4 blocks: 72 h
+    assert (
+        scenario_file.load("zone-disks", "quick", spread).design.hours_between_blocks == 24
+    )  # 4 blocks: 72 h
     with pytest.raises(UsageError, match="5 blocks would take 96 h, and machines stand for 72 h at most"):
-        load.load("zone-disks", "standard", spread)
+        scenario_file.load("zone-disks", "standard", spread)
     with pytest.raises(UsageError, match="there is one block, and nothing to spread"):
-        load.load("zone-disks", "quick", {**spread, **dict.fromkeys(ONE_BLOCK, 1)})
+        scenario_file.load("zone-disks", "quick", {**spread, **dict.fromkeys(ONE_BLOCK, 1)})
     assert consistency.MOST_HOURS == expiry.LONGEST_H
 
 
@@ -140,9 +142,9 @@ def test_what_a_text_of_a_file_may_not_hold(tmp_path: Path, change: tuple[str, s
     assert change[0] in ZONE_DISKS
     path.write_text(ZONE_DISKS.replace(*change, 1), "utf-8")
     with pytest.raises(UsageError) as caught:
-        load.load(str(path))
+        scenario_file.load(str(path))
     assert str(caught.value).startswith("own.toml: ") and said in str(caught.value)
-    assert str(caught.value).isprintable()
+    assert "\n" not in str(caught.value) and str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("where", ["own.toml", "manifest.json"])
@@ -151,34 +153,36 @@ def test_an_argument_of_a_line_that_could_be_a_command_is_named_with_its_file(
 ) -> None:
     """cmd.exe on a Windows machine would run what stands between the ampersands."""
     line = "diskspd -c1G -b8K -e&calc.exe&rem x.dat"
-    raw = load.load("tool-check", "quick").model_dump(mode="json")
+    raw = scenario_file.load("tool-check", "quick").model_dump(mode="json")
     raw["workload"] = [{"name": "own", "verbatim": line, "arms": raw["workload"][0]["arms"]}]
     raw["comparison"] = []
     with pytest.raises(UsageError) as caught:
         if where == "manifest.json":
-            load.from_dict(raw, where)
+            scenario_file.from_dict(raw, where)
         else:
             (tmp_path / where).write_text(
                 f'{ZONE_DISKS}\n[[workload]]\nname = "own"\nverbatim = "{line}"\n', "utf-8"
             )
-            load.load(str(tmp_path / where))
+            scenario_file.load(str(tmp_path / where))
     assert str(caught.value).startswith(f"{where}: [[workload]] own: DiskSpd argument -e&calc.exe&rem: ")
 
 
 def test_unknown_names_get_the_nearest() -> None:
     with pytest.raises(UsageError, match="did you mean 'zone-disks'"):
-        load.load("zone-disk")
+        scenario_file.load("zone-disk")
     with pytest.raises(UsageError, match="did you mean 'quick'"):
-        load.load("zone-disks", "quik")
+        scenario_file.load("zone-disks", "quik")
     with pytest.raises(UsageError, match="there is no scenario file"):
-        load.load("nowhere/x.toml")
+        scenario_file.load("nowhere/x.toml")
 
 
 def test_a_workload_may_be_offered_to_some_arms_only() -> None:
     zones = [f"{kind}-z{zone}" for zone in (1, 2, 3) for kind in ("zrs", "lrs")]
     some = {"workload.randread-qd1.arms": [*zones, "lrs-b-z1"]}
     deep = {"workload.commit-qd1.arms": zones}
-    less, every = (load.load("zone-disks", "quick", {**arms, "design.probe_s": 0}) for arms in (some, deep))
+    less, every = (
+        scenario_file.load("zone-disks", "quick", {**arms, "design.probe_s": 0}) for arms in (some, deep)
+    )
     assert len(every.cells) == 28 and len(less.cells) == 24
     planned = [trial for block in schedule.plan(less) for trial in block.trials]
     assert {trial.arm for trial in planned if trial.workload == "commit-qd1"} == {"zrs-z1", "lrs-z1"}
@@ -191,7 +195,7 @@ def test_a_workload_may_be_offered_to_some_arms_only() -> None:
 )
 def test_a_workload_must_meet_the_arms_it_is_compared_on(arms: list[str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        load.load("zone-disks", "quick", {"workload.randwrite-qd1.arms": arms})
+        scenario_file.load("zone-disks", "quick", {"workload.randwrite-qd1.arms": arms})
 
 
 def test_a_scenario_without_a_design_has_the_defaults(tmp_path: Path) -> None:
@@ -200,5 +204,47 @@ def test_a_scenario_without_a_design_has_the_defaults(tmp_path: Path) -> None:
     assert "design]" not in cut
     (tmp_path / "tiny.toml").write_text(cut)
     for preset in ("quick", "standard"):
-        assert load.load(str(tmp_path / "tiny.toml"), preset).design == Design()
-    assert load.load(str(tmp_path / "tiny.toml"), "quick", {"design.replicates": 2}).design.replicates == 2
+        assert scenario_file.load(str(tmp_path / "tiny.toml"), preset).design == Design()
+    assert (
+        scenario_file.load(str(tmp_path / "tiny.toml"), "quick", {"design.replicates": 2}).design.replicates
+        == 2
+    )
+
+
+PLANTED = {
+    'name = "zrs"': 'name = "zrs"\nsizegib = 7',  # an unknown key
+    "seed = 20261": 'seed = "many"',  # of another kind than it must be
+    'base_arm = "lrs-z2"': 'base_arm = "lrs-z7"',  # refers to nothing
+    'name = "lrs-b"\nsku = "Premium_LRS"': 'name = "lrs-b"\nsku = "Premium_XRS"',  # no SKU
+    'name = "vm3"\nsize = "Standard_D4as_v4"': 'name = "vm3"\nsize = "Standard_D4as_v44"',  # a rule of Azure
+}
+
+
+def test_a_wrong_preset_hides_no_other_mistake(tmp_path: Path) -> None:
+    text, path = ZONE_DISKS, tmp_path / "two.toml"
+    for right, wrong in (("[preset.quick.design]", "[preset.quick.desing]"), ("seed = 20261", "seed = 0.5")):
+        assert right in text
+        text = text.replace(right, wrong, 1)
+    path.write_text(text, "utf-8")
+    with pytest.raises(UsageError) as caught:
+        scenario_file.load(str(path), "standard")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2 and "[preset.quick]: there is no key 'desing'" in str(lines), lines
+
+
+def test_all_mistakes_of_a_file_come_at_once_in_its_order(tmp_path: Path) -> None:
+    text, path = ZONE_DISKS, tmp_path / "five.toml"
+    for right, wrong in PLANTED.items():
+        assert right in text, right
+        text = text.replace(right, wrong, 1)
+    path.write_text(text, "utf-8")
+    with pytest.raises(UsageError) as caught:
+        scenario_file.load(str(path), "quick")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 5 and all(line.startswith("five.toml: [") for line in lines), lines
+
+
+def test_a_scenario_needs_no_article(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(ZONE_DISKS.replace('article = "zone-disks"\n', ""), "utf-8")
+    assert scenario_file.load(str(path), "quick").scenario.article == "none"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from diskbook.design import (
     failover_rules,
     leave_out,
     load_curves,
+    mistakes,
     network_rules,
     probes,
     sweeps,
@@ -23,9 +25,16 @@ from diskbook.design import (
 from diskbook.design.model import PRESETS, Scenario
 from diskbook.facts import neighbours, paths, toml_file
 from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.lazily import imported
 from diskbook.facts.rules import UNKNOWN_SIZE
-from diskbook.facts.validation import Wording, one_line, sentence
-from diskbook.tools import registry
+from diskbook.facts.validation import (
+    Mistake,
+    MistakesError,
+    Wording,
+    mistakes as say_all,
+    one_line,
+    refusal,
+)
 
 SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
@@ -35,6 +44,8 @@ TABLES = ("azure", "design", "network", "scenario")
 """Tables of a scenario that presets and overrides lie over key by key."""
 _AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
 _AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
+CHECKS = {"tools": "diskbook.tools.registry:check"}
+"""Checks by packages above this one. Each takes a scenario and returns a sentence per mistake."""
 WORDING = Wording(
     sentences={
         "missing": "{place}: the key '{key}' is missing",
@@ -53,7 +64,7 @@ def names() -> list[str]:
 
 def sampled() -> list[str]:
     """Names of the scenarios that have a preset for a committed sample run."""
-    return [name for name in names() if SAMPLE in toml_file.read(_find(name), name).get("preset", {})]
+    return [name for name in names() if SAMPLE in toml_file.read(_path(name), name).get("preset", {})]
 
 
 def load(
@@ -80,11 +91,13 @@ def load(
     Raises
     ------
     UsageError
-        With one sentence naming file, key and remedy.
+        With a line per mistake, which names file, place and remedy.
     """
-    path = _find(scenario)
+    path = _path(scenario)
     try:
         return _load(path, preset, overrides or {}, asks_azure)
+    except MistakesError:
+        raise
     except UsageError as error:
         raise UsageError(one_line(str(error))) from None
 
@@ -97,16 +110,46 @@ def _load(path: Path, preset: str, overrides: Mapping[str, Any], asks_azure: boo
     presets = raw.pop("preset", {})
     if preset not in PRESETS and (preset != SAMPLE or preset not in presets):
         raise unknown("preset", preset, PRESETS)
-    for name, table in presets.items():
-        if name not in (*PRESETS, SAMPLE):
-            raise unknown("preset", name, PRESETS, path.name)
-        where = f"{path.name}: [preset.{name}]"
-        _lay_over(_copy(raw), {where: _table(table, where)}, path.name)
+    wrong = _wrong_presets(raw, presets, path.name)
+    if wrong:  # the rest of the file is checked without any preset
+        presets = {}
     applied = ("quick", SAMPLE) if preset == SAMPLE else (preset,)
     layers = {f"{path.name}: [preset.{name}]": presets.get(name, {}) for name in applied}
-    _lay_over(raw, {**layers, "overrides": _nested(overrides)}, path.name)
-    made = from_dict({"name": path.stem, "preset": preset, **raw}, path.name)
+    try:
+        _lay_over(raw, {**layers, "overrides": _nested({} if wrong else overrides)}, path.name)
+    except UsageError as error:
+        if not wrong:
+            raise
+        raise refusal(path.name, [*wrong, *_lines(error, path.name)], raw) from None
+    tables = {"name": path.stem, "preset": preset, **raw}
+    try:
+        made = _form(tables)
+    except ValueError:
+        find = partial(_find, asks_azure=asks_azure)
+        raise refusal(path.name, [*wrong, *mistakes.every(tables, find)], tables) from None
+    if wrong:
+        raise refusal(path.name, [*wrong, *_broken(made, asks_azure)], tables)
     return check(made, path.name, asks_azure=asks_azure)
+
+
+def _wrong_presets(raw: Mapping[str, Any], presets: Mapping[str, Any], file: str) -> list[str]:
+    """Say what is wrong with the presets of a file, each laid over the rest alone."""
+    wrong: list[str] = []
+    for name, table in presets.items():
+        where = f"{file}: [preset.{name}]"
+        try:
+            if name not in (*PRESETS, SAMPLE):
+                raise unknown("preset", name, PRESETS, file)
+            _lay_over(_copy(raw), {where: _table(table, where)}, file)
+        except UsageError as error:
+            wrong += _lines(error, file)
+    return wrong
+
+
+def _lines(error: UsageError, file: str) -> list[str]:
+    """Lines of a message, without the file that each begins with."""
+    lines = str(error).splitlines() if isinstance(error, MistakesError) else [str(error)]
+    return [line.removeprefix(f"{file}: ") for line in lines]
 
 
 def _check_shape(raw: Mapping[str, Any], where: str) -> None:
@@ -127,28 +170,59 @@ def _table(value: Any, where: str) -> Mapping[str, Any]:
 
 
 def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
-    """Build a scenario from plain tables, as read from TOML or from a manifest."""
+    """Build a scenario from plain tables, as read from TOML or from a manifest.
+
+    Raises
+    ------
+    UsageError
+        With a line per mistake.
+    """
     try:
-        scenario = probes.expand(load_curves.expand(Scenario.model_validate(dict(raw))))
-        consistency.check(scenario)
-    except ValidationError as error:
-        raise UsageError(one_line(f"{where}: {sentence(error, Scenario, raw, WORDING)}")) from None
-    except ValueError as error:
-        raise UsageError(one_line(f"{where}: {error}")) from None
+        return _form(raw)
+    except ValueError:
+        raise refusal(where, mistakes.every(raw, _find_in_form), raw) from None
+
+
+def _form(raw: Mapping[str, Any]) -> Scenario:
+    """Build a scenario; ValueError with the first mistake, or all of pydantic's."""
+    scenario = probes.expand(load_curves.expand(Scenario.model_validate(dict(raw))))
+    consistency.check(scenario)
     return scenario
+
+
+def _find_in_form(raw: Mapping[str, Any]) -> list[Mistake]:
+    try:
+        _form(raw)
+    except ValidationError as error:
+        return say_all(error, Scenario, raw, WORDING)
+    except ValueError as error:
+        return [Mistake(str(error))]
+    return []
+
+
+def _find(raw: Mapping[str, Any], asks_azure: bool) -> list[Mistake]:
+    """Find mistakes of the form, or else all broken rules."""
+    return _find_in_form(raw) or [Mistake(text) for text in _broken(_form(raw), asks_azure)]
 
 
 def check(scenario: Scenario, where: str, *, asks_azure: bool = False) -> Scenario:
-    """Hold a scenario against Azure's rules; raise UsageError with the first one it breaks."""
+    """Check a scenario by Azure's rules; raise UsageError with a line per rule that it breaks."""
+    if broken := _broken(scenario, asks_azure):
+        raise refusal(where, broken, scenario.model_dump())
+    return scenario
+
+
+def _broken(scenario: Scenario, asks_azure: bool) -> list[str]:
     rules = azure_rules.check(scenario)
     if asks_azure:
         rules = [rule for rule in rules if rule.rule != UNKNOWN_SIZE]
-    broken = [*rules, *registry.check(scenario), *failover_rules.check(scenario)]
-    broken += [*network_rules.check(scenario.network), *company_rules.check(scenario)]
-    if broken:
-        more = f" ({len(broken) - 1} more rule(s) broken)" if len(broken) > 1 else ""
-        raise UsageError(f"{where}: {broken[0]}{more}")
-    return scenario
+    broken = [*rules, *failover_rules.check(scenario)]
+    for what, hook in CHECKS.items():
+        broken += imported(hook, f"the check of {what}")(scenario)
+    return [
+        str(rule)
+        for rule in (*broken, *network_rules.check(scenario.network), *company_rules.check(scenario))
+    ]
 
 
 def is_file(scenario: str) -> bool:
@@ -156,7 +230,7 @@ def is_file(scenario: str) -> bool:
     return scenario.endswith(".toml") or "/" in scenario
 
 
-def _find(scenario: str) -> Path:
+def _path(scenario: str) -> Path:
     if is_file(scenario):
         path = Path(scenario)
         if not path.is_file():
@@ -225,7 +299,8 @@ def _make_workloads(raw: dict[str, Any], file: str) -> None:
     try:
         made = sweeps.workloads(raw)
     except ValidationError as error:
-        raise UsageError(f"{file}: {sentence(error, sweeps.Sweeps, raw, WORDING)}") from None
+        texts = [mistake.text for mistake in say_all(error, sweeps.Sweeps, raw, WORDING)]
+        raise refusal(file, texts, raw) from None
     except ValueError as error:
         raise UsageError(f"{file}: {error}") from None
     del raw["sweep"]

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from diskbook import load
 from diskbook.cli import main
+from diskbook.cloud.check import State
+from diskbook.design import scenario_file
+from diskbook.emulated import doctor
 from diskbook.facts.errors import UsageError
-from diskbook.measure.doctor import check, machine
-from diskbook.measure.doctor.check import State
+from diskbook.measure.doctor import check
 
-SCENARIO = load.load("zone-disks", "quick")
+SCENARIO = scenario_file.load("zone-disks", "quick")
 
 
 def _raise(error: Exception) -> Callable[..., Any]:
@@ -33,33 +34,33 @@ def _raise(error: Exception) -> Callable[..., Any]:
 def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A machine where all is there; no process is started."""
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
-    monkeypatch.setattr(machine.processes, "require", lambda program, package: f"/usr/bin/{program}")
-    monkeypatch.setattr(machine.disk, "build_plugin", lambda folder: folder / "plugin.so")
-    monkeypatch.setattr(machine.user_list, "library", lambda: Path("/usr/lib/libnss_wrapper.so"))
-    monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(doctor.processes, "require", lambda program, package: f"/usr/bin/{program}")
+    monkeypatch.setattr(doctor.disk, "build_plugin", lambda folder: folder / "plugin.so")
+    monkeypatch.setattr(doctor.user_list, "library", lambda: Path("/usr/lib/libnss_wrapper.so"))
+    monkeypatch.setattr(doctor.os, "cpu_count", lambda: 4)
     answer = subprocess.CompletedProcess([], 0, "uri: NBD URI", "")
-    monkeypatch.setattr(machine.subprocess, "run", lambda *parts, **named: answer)
+    monkeypatch.setattr(doctor.subprocess, "run", lambda *parts, **named: answer)
 
 
 def test_a_machine_that_lacks_nothing(healthy: None) -> None:
-    rows = machine.checks(SCENARIO)
+    rows = doctor.checks(SCENARIO)
     assert check.all_ok(rows), rows
     assert [row.name for row in rows[:5]] == ["fio", "nbdkit", "gcc", "sshd", "setpriv"]
     assert check.text_of("x", rows).splitlines()[-1] == "all is there; nothing was created"
 
 
 FAILURES: dict[str, tuple[str, Any, str, Any, str]] = {
-    "no engine": ("fio's NBD engine", machine.subprocess, "run",
+    "no engine": ("fio's NBD engine", doctor.subprocess, "run",
                   lambda *parts, **named: subprocess.CompletedProcess([], 1, "", ""), "Debian's package fio"),
-    "no header": ("plugin of emulated disks", machine.disk, "build_plugin",
+    "no header": ("plugin of emulated disks", doctor.disk, "build_plugin",
                   _raise(UsageError("nbdkit-plugin.h is missing; install")), "nbdkit-plugin.h is missing"),
-    "no user list": ("users of emulated machines", machine.user_list, "library",
+    "no user list": ("users of emulated machines", doctor.user_list, "library",
                      _raise(UsageError("install the package libnss-wrapper.")), "libnss-wrapper"),
-    "no port": ("loopback ports", machine.network, "free_port",
+    "no port": ("loopback ports", doctor.network, "free_port",
                 _raise(OSError(errno.EADDRNOTAVAIL, "no address")), "ip link set lo up"),
-    "no package": ("Python packages", machine, "_has", lambda name: name != "fabric", "fabric is missing"),
-    "one core": ("cores", machine.os, "cpu_count", lambda: 1, "give this machine 2"),
-    "no access": ("folder of runs", machine.os, "access", lambda path, mode: False, "DISKBOOK_RUNS"),
+    "no package": ("Python packages", doctor, "_has", lambda name: name != "fabric", "fabric is missing"),
+    "one core": ("cores", doctor.os, "cpu_count", lambda: 1, "give this machine 2"),
+    "no access": ("folder of runs", doctor.os, "access", lambda path, mode: False, "DISKBOOK_RUNS"),
 }  # fmt: skip
 
 
@@ -67,11 +68,11 @@ FAILURES: dict[str, tuple[str, Any, str, Any, str]] = {
 def test_a_line_that_fails_says_what_to_do(healthy: None, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     line, module, attribute, instead, words = FAILURES[name]
     monkeypatch.setattr(module, attribute, instead)
-    failed = [row for row in machine.checks(SCENARIO) if row.state == State.FAILS]
+    failed = [row for row in doctor.checks(SCENARIO) if row.state == State.FAILS]
     assert [row.name for row in failed] == [line] and words in failed[0].text
 
 
-@pytest.mark.parametrize(("program", "package"), machine.PROGRAMS)
+@pytest.mark.parametrize(("program", "package"), doctor.PROGRAMS)
 def test_a_program_that_is_missing_is_named_with_its_package(
     healthy: None, monkeypatch: pytest.MonkeyPatch, program: str, package: str
 ) -> None:
@@ -80,14 +81,14 @@ def test_a_program_that_is_missing_is_named_with_its_package(
             raise UsageError(f"install the package {package}.")
         return name
 
-    monkeypatch.setattr(machine.processes, "require", require)
-    failed = {row.name: row.text for row in machine.checks(SCENARIO) if row.state == State.FAILS}
+    monkeypatch.setattr(doctor.processes, "require", require)
+    failed = {row.name: row.text for row in doctor.checks(SCENARIO) if row.state == State.FAILS}
     assert package in failed[program] and failed.keys() <= {program, "fio's NBD engine"}
 
 
 def test_a_full_disk_fails_in_both_places(healthy: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=5 * 10**8))
-    failed = [row for row in machine.checks(SCENARIO) if row.state == State.FAILS]
+    failed = [row for row in doctor.checks(SCENARIO) if row.state == State.FAILS]
     assert [row.name for row in failed] == ["space of emulated disks", "folder of runs"]
     assert "TMPDIR" in failed[0].text and "0.5 GB free" in failed[1].text
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud import emulator as own_emulator
 from diskbook.design.schedule import Block
+from diskbook.emulated import cloud
+from diskbook.emulated.cloud import EMULATOR
+from diskbook.emulated.state import emulator_name, own_emulator_name
 from diskbook.facts.errors import DiskbookError
 from diskbook.results import run as runs
 from diskbook.results.run import Run
@@ -24,14 +26,14 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was asked of the emulator."""
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     asked: list[Any] = []
-    monkeypatch.setattr(own_emulator.lifecycle, "connect", lambda name: SimpleNamespace(name=name))
-    monkeypatch.setattr(own_emulator.lifecycle, "begin_block", lambda *given: asked.append(given[1:]))
+    monkeypatch.setattr(cloud.lifecycle, "connect", lambda name: SimpleNamespace(name=name))
+    monkeypatch.setattr(cloud.lifecycle, "begin_block", lambda *given: asked.append(given[1:]))
     return asked
 
 
-def a_run(emulator: dict[str, Any] | None) -> Run:
-    run = runs.create("one")
-    run.write_manifest({**MINIMAL, "run": "one", "emulator": emulator})
+def a_run(emulator: dict[str, Any] | None, name: str = "one") -> Run:
+    run = runs.create(name)
+    run.write_manifest({**MINIMAL, "run": name, "emulator": emulator})
     return run
 
 
@@ -41,13 +43,13 @@ def a_run(emulator: dict[str, Any] | None) -> Run:
 def test_without_hours_between_blocks_and_on_azure_blocks_come_as_they_are(
     calls: list[Any], emulator: dict[str, Any] | None
 ) -> None:
-    assert own_emulator.with_its_clock(a_run(emulator), REPLICATE, BLOCKS) is BLOCKS
+    assert EMULATOR.blocks(a_run(emulator), REPLICATE, BLOCKS) is BLOCKS
     assert calls == []
 
 
 def test_each_block_sets_the_clock_of_its_machines_before_it_begins(calls: list[Any]) -> None:
     run = a_run({"name": "e", "own": False, "hours_between_blocks": 3.0})
-    for number, block in enumerate(own_emulator.with_its_clock(run, REPLICATE, BLOCKS), 1):
+    for number, block in enumerate(EMULATOR.blocks(run, REPLICATE, BLOCKS), 1):
         assert block.block == number and calls[-1] == (["/vms/r1-vm1", "/vms/r1-vm2"], number)
     assert len(calls) == 2
 
@@ -58,7 +60,19 @@ def test_an_emulator_that_does_not_answer_is_told_in_one_sentence(
     def gone(*given: Any) -> None:
         raise ConnectionRefusedError("refused")
 
-    monkeypatch.setattr(own_emulator.lifecycle, "begin_block", gone)
+    monkeypatch.setattr(cloud.lifecycle, "begin_block", gone)
     run = a_run({"name": "e", "own": False, "hours_between_blocks": 3.0})
     with pytest.raises(DiskbookError, match="the noise clock of emulator e cannot be set on: refused"):
-        list(own_emulator.with_its_clock(run, REPLICATE, BLOCKS))
+        list(EMULATOR.blocks(run, REPLICATE, BLOCKS))
+
+
+def test_the_name_of_an_own_emulator_follows_from_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
+    own = a_run({"name": "of-somebody", "own": True})
+    named = a_run({"name": "of-somebody", "own": False}, "two")
+    assert emulator_name(own) == own_emulator_name(own.folder) != "of-somebody"
+    assert emulator_name(named) == "of-somebody"
+    assert emulator_name(a_run(None, "three")) is None
+    assert own_emulator_name(own.folder) != own_emulator_name(named.folder)

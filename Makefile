@@ -44,8 +44,9 @@ test-repeat: setup ## run chosen tests again and again, and count the runs that 
 	    $(BIN)/pytest -n 0 -k "$(K)" || failed=$$((failed + 1)); done; \
 	echo "$$failed of $(N) runs failed"; exit $$((failed > 0))
 
-lint: setup ## check style of code and notebooks, and that packages import only what stands below them
+lint: setup ## check style of code and notebooks, spelling, and that packages import only what stands below them
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/typos
 	@$(BIN)/lint-imports --no-cache
 
 types: setup ## check types

@@ -12,10 +12,9 @@ import pytest
 from diskbook.facts import aside
 
 
-
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Process ids of the copies that were forked; other tests in this process may have children of their own."""
+    """Process ids of the copies that were forked; other tests here may have children of their own."""
     fork, pids = os.fork, []
 
     def recorded() -> int:

@@ -143,6 +143,15 @@ def estimates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> list[
         Series with index (replicate, block), or array [replicate, block] with NaN where there is none.
     level
         Level of the intervals.
+
+    Examples
+    --------
+    Three replicates of two blocks: the disks differ more from each other than the blocks do.
+
+    >>> for estimate in estimates(np.log([[2.0, 2.02], [2.2, 2.22], [2.4, 2.42]])):
+    ...     print(f"{estimate.scope}: {estimate.ratio:.2f}, {estimate.low:.2f} to {estimate.high:.2f}")
+    disks like these: 2.20, 1.76 to 2.76
+    these disks: 2.20, 2.19 to 2.22
     """
     return estimates_of_many(_array(log_ratios)[None], level)[0]
 

@@ -146,7 +146,7 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
     )
     if not parts:
         return judged.assign(change=np.nan, cell_change=np.nan, moved=False, far=False, assessable=False)
-    cells = dict(zip(judged["trial"], cell_codes(judged)[0].tolist(), strict=True))
+    cells = pd.Series(cell_codes(judged)[0], index=judged["trial"])
     judged = judged.join(rate_changed(parts, cells), on="trial")
     return judged.assign(
         assessable=judged["change"].notna(), moved=judged["moved"].eq(True), far=judged["far"].eq(True)

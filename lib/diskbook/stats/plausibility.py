@@ -171,16 +171,23 @@ def _facts(
     trial = trial_keys(totals)
     names = [*trial, *CELL, "in_flight", "iops", "lat_mean_ms", "rate_offered", "runtime_s"]
     done = trials[(trials["status"] == "ok") & trials["direction"].isin(["read", "write"])]
-    numbers = done.assign(written_iops=done["iops"].where(done["direction"] == "write", 0.0))
-    numbers = numbers if "ios" in numbers else numbers.assign(ios=np.nan)
-    by_trial = numbers.groupby(trial, sort=False)[["ios", "iops", "written_iops"]]
-    sums = by_trial.sum(skipna=False).rename(columns={"iops": "done_iops"})
-    facts = totals[names].join(sums, on=trial).join(_farthest_percentiles(rows))
-    known = [asked.get(name, _NOTHING) for name in facts["trial"]]
-    numbers_asked = {f"asked_{name}": [getattr(item, name) for item in known] for name in _NUMBERS}
-    held = pd.Series([item.paced for item in known], index=facts.index, dtype=bool)
+    at = trial_codes(pd.concat([totals[trial], done[trial]]))[len(totals) :]
+    there = np.bincount(at, minlength=len(totals)) > 0
+    iops = done["iops"].to_numpy(float, na_value=np.nan)
+    ios = done["ios"].to_numpy(float, na_value=np.nan) if "ios" in done else np.full(len(done), np.nan)
+    written = np.where(done["direction"] == "write", iops, 0.0)
+    sums = {
+        name: np.where(there, np.bincount(at, values, len(totals)), np.nan)
+        for name, values in (("ios", ios), ("done_iops", iops), ("written_iops", written))
+    }
+    facts = totals[names].join(_farthest_percentiles(rows))
+    known = [asked.get(name, _NOTHING) for name in facts["trial"].tolist()]
+    numbers = np.array([[getattr(item, name) for name in _NUMBERS] for item in known], dtype=float)
+    numbers = numbers.reshape(len(known), len(_NUMBERS))
+    held = np.array([item.paced for item in known], dtype=bool)
     return facts.assign(
-        **{name: np.array(values, dtype=float) for name, values in numbers_asked.items()},
+        **sums,
+        **{f"asked_{name}": values for name, values in zip(_NUMBERS, numbers.T, strict=True)},
         doubts=pd.Series([item.doubts for item in known], index=facts.index, dtype=object),
         held_back=held | facts["rate_offered"].notna(),
     )

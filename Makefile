@@ -86,7 +86,7 @@ bench-emulator: setup ## measure how closely the emulator plays what it is told
 bench-volumes: setup ## recover truths that a printed seed plants in volumes from a played run (5 minutes)
 	@$(BIN)/python -m checks.planted_volumes
 
-bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives
+bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives; ends with 1 when too long
 	@$(BIN)/python -m checks.bench_stats
 
 bench-import: setup ## measure how long large logs take to be read, beside pandas; ends with 1 when too long

@@ -139,7 +139,7 @@ def _fields(content: bytes, fields: int, source: str) -> tuple[Ints, Ints, int]:
     begins = data > ord("0")
     begins[1:] &= data[:-1] < ord("0")
     newline = data == _NEWLINE
-    # Numbers above 0 and ends of fields in one list: the ends before a number are its place less its own number.
+    # Numbers above 0 and ends of fields in one list: before a number lie its place less earlier numbers.
     marks = np.flatnonzero(begins | newline | (data == _COMMA))
     at = np.flatnonzero(begins[marks])
     field, starts = at - np.arange(len(at)), marks[at]

@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format house coverage played rehearse faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
+.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format house coverage played rehearse faults mutants bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -79,6 +79,9 @@ rehearse: setup ## run the commands of docs/first-azure-run.md, the first day on
 
 faults: azurite ## play some seventy faults, each in a whole run, and see what is left, lost or repeated
 	@$(BIN)/python -m checks.faults
+
+mutants: setup ## change 200 operators, numbers and results, each in a copy, and see whether the tests notice (30 minutes)
+	@$(BIN)/python -m checks.mutants
 
 bench-emulator: setup ## measure how closely the emulator plays what it is told
 	@$(BIN)/python -m checks.bench_emulator

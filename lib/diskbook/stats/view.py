@@ -96,8 +96,7 @@ class View:
         asked: Mapping[str, plausibility.Asked] | None = None,
         exempt: Exempt | None = None,
     ) -> None:
-        self.rows = measured_rows(trials)
-        self.runs = several_runs(trials)
+        self.rows, self.runs = measured_rows(trials), several_runs(trials)
         totals, parts = trial_totals(trials, self.rows), [] if self.runs else samples(series)
         held_back = [trial for trial, of_trial in (asked or {}).items() if of_trial.paced]
         totals["paced"] = totals["trial"].isin(held_back)

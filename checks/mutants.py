@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import coverage
 
@@ -62,7 +62,7 @@ def mutants(path: str, text: str) -> Iterator[Mutant]:
     for node in _evaluated(ast.parse(text)):
         changed = _changed(node)
         if changed is not None:
-            place = node.value if isinstance(node, ast.Return) else node
+            place: Any = node.value if isinstance(node, ast.Return) else node
             start, end = (
                 starts[place.lineno - 1] + place.col_offset,
                 starts[place.end_lineno - 1] + place.end_col_offset,
@@ -89,15 +89,15 @@ def _changed(node: ast.AST) -> str | None:
         return str(not node.value if isinstance(node.value, bool) else node.value + 1)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.UAdd):
         return ast.unparse(node.operand)
-    old = node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
+    old: Any = node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
     if not isinstance(node, ast.Compare | ast.BinOp | ast.BoolOp) or type(old) not in SWAPPED:
         return None
-    copied = ast.parse(ast.unparse(node), mode="eval").body
+    copied: Any = ast.parse(ast.unparse(node), mode="eval").body
     new = SWAPPED[type(old)]()
-    if isinstance(copied, ast.Compare):
+    if isinstance(node, ast.Compare):
         copied.ops[0] = new
     else:
-        copied.op = new  # type: ignore[attr-defined]
+        copied.op = new
     return ast.unparse(copied)
 
 

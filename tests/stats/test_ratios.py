@@ -33,7 +33,7 @@ def test_blocks_as_scipy() -> None:
     assert (found.low, found.high) == (pytest.approx(math.exp(low)), pytest.approx(math.exp(high)))
     assert found.p_difference == pytest.approx(test.pvalue)
     assert found.ratio == pytest.approx(math.exp(np.mean(values)))
-    assert (found.df, found.scope, found.method) == (4, "these disks", "t over blocks")
+    assert (found.df, found.scope, found.method, found.reason) == (4, "these disks", "t over blocks", "")
 
 
 def test_replicates_as_scipy_on_their_means() -> None:

@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format house coverage played rehearse faults bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
+.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format house coverage played rehearse faults mutants bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -44,8 +44,9 @@ test-repeat: setup ## run chosen tests again and again, and count the runs that 
 	    $(BIN)/pytest -n 0 -k "$(K)" || failed=$$((failed + 1)); done; \
 	echo "$$failed of $(N) runs failed"; exit $$((failed > 0))
 
-lint: setup ## check style of code and notebooks, and that packages import only what stands below them
+lint: setup ## check style of code and notebooks, spelling, and that packages import only what stands below them
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/typos
 	@$(BIN)/lint-imports --no-cache
 
 types: setup ## check types
@@ -79,13 +80,16 @@ rehearse: setup ## run the commands of docs/first-azure-run.md, the first day on
 faults: azurite ## play some seventy faults, each in a whole run, and see what is left, lost or repeated
 	@$(BIN)/python -m checks.faults
 
+mutants: setup ## change 200 operators, numbers and results, each in a copy, and see whether the tests notice (30 minutes)
+	@$(BIN)/python -m checks.mutants
+
 bench-emulator: setup ## measure how closely the emulator plays what it is told
 	@$(BIN)/python -m checks.bench_emulator
 
 bench-volumes: setup ## recover truths that a printed seed plants in volumes from a played run (5 minutes)
 	@$(BIN)/python -m checks.planted_volumes
 
-bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives
+bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives; ends with 1 when too long
 	@$(BIN)/python -m checks.bench_stats
 
 bench-import: setup ## measure how long large logs take to be read, beside pandas; ends with 1 when too long

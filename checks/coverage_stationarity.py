@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from checks import coverage_rule
 from checks.simulate import SECONDS, ar1
@@ -125,7 +126,7 @@ def _invalid(iops: np.ndarray) -> float:
     seconds = np.broadcast_to(np.arange(iops.shape[3]), (n_trials, iops.shape[3]))
     part = Samples(names, seconds, iops.reshape(n_trials, -1))
     cell_of = dict(zip(names.tolist(), (names // iops.shape[2]).tolist(), strict=True))
-    judged = rate_changed([part], cell_of)
+    judged = rate_changed([part], pd.Series(cell_of))
     changed = (judged["far"] | judged["cell_change"].notna()).to_numpy(bool).reshape(iops.shape[0], -1)
     moved = judged["moved"].to_numpy(bool).reshape(changed.shape).sum(axis=1)
     return float((changed.any(axis=1) | (moved > most_by_chance(changed.shape[1]))).mean())

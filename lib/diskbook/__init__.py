@@ -7,7 +7,7 @@ import importlib
 import sys
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"
 
 # An optional check of jsonschema's, for internationalised addresses, which no notebook has: building its
 # grammar takes longer than importing all the rest of papermill, nbformat or nbconvert.

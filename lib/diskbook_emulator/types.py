@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -211,4 +210,3 @@ class Backend(Protocol):
 
 
 Json = dict[str, Any]
-PathLike = str | Path

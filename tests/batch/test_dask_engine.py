@@ -14,6 +14,7 @@ import psutil
 import pytest
 import trustme
 
+from diskbook import __version__
 from diskbook.batch import dask_cluster, dask_worker, loop
 from diskbook.batch.dask_cluster import Tls
 from diskbook.batch.dask_engine import DaskEngine, DaskTask
@@ -231,7 +232,7 @@ def test_workers_that_cannot_work_are_named_and_late_ones_get_nothing(
     said = refused(place)
     assert said.count("worker tls://127.0.0.1:") == 3
     assert "says that it is fit and cannot prove it: it lacks the signing secret of this batch" in said
-    assert "has another diskbook (0.0.9 abc, not 0.1.0 " in said
+    assert f"has another diskbook (0.0.9 abc, not {__version__} " in said
     assert "lacks diskbook.batch: install diskbook there as here, with its extra 'cluster'" in said
     misfits.touch()
     assert "has another signing secret, or none (" in refused(place)

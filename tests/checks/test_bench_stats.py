@@ -29,3 +29,16 @@ def test_files_are_of_a_real_fio_and_all_are_read(tmp_path: Path) -> None:
     tables = store_tables.build(run)
     assert len(tables.trials) == 3 and (tables.trials["status"] == "ok").all()
     assert len(tables.bins) > 3 * 20 and tables.bins["count"].sum() == tables.trials["ios"].sum()
+
+
+@pytest.mark.parametrize(("ours_s", "code"), [(0.05, 0), (0.15, 1)])
+def test_a_row_that_misses_its_limit_ends_with_1(
+    ours_s: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench_stats, "made_up_trials", lambda: (None, None, []))
+    in_time = bench_stats.Timing("parsed", 0.3, 0.2, "pandas", 0.4)
+    monkeypatch.setattr(bench_stats, "_parsed", lambda: in_time)
+    compared = bench_stats.Timing("compared", 0.1, ours_s, "scipy", 0.4)
+    monkeypatch.setattr(bench_stats, "_compared", lambda *_: compared)
+    assert bench_stats.main() == code
+    assert capsys.readouterr().out.count("missed") == 2 * code

@@ -218,7 +218,7 @@ def test_limits_of_disks(asked: tuple, expected: tuple) -> None:
 def test_shared_disks_do_not_burst_and_credit_is_thirty_minutes() -> None:
     assert catalog.disk_limits("Premium_LRS", 128).credit_ios == (3500 - 500) * 1800
     assert catalog.disk_limits("Premium_LRS", 128, max_shares=2).burst_iops is None
-    assert catalog.premium_tier(1024).tier == "P30"
+    assert catalog.disk_tier("Premium_LRS", 1024).tier == "P30"
     assert [tier.credit_ios for tier in catalog.tiers_of("Premium_LRS")][:3] == [6084000] * 3
 
 

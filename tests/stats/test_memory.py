@@ -31,6 +31,7 @@ def test_by_hand() -> None:
     """Eight blocks that rise by one: squared steps 7, squares about the mean 42; C = 1 - 7/84."""
     rising = memory.of_blocks(np.arange(8.0)[None])
     assert rising.correlation == pytest.approx(1 - 7 / 84)
+    assert memory.of_blocks(0.01 * np.arange(8.0)[None]).correlation == pytest.approx(1 - 7 / 84)
     assert rising.score == pytest.approx((1 - 7 / 84) / math.sqrt(6 / 63)) and rising.is_seen
     swinging = memory.of_blocks(np.array([[1.0, -1.0] * 4]))
     assert swinging.correlation < -0.5 and not swinging.is_seen

@@ -46,6 +46,9 @@ def test_all_ios_and_a_typical_trial_are_told_apart() -> None:
     assert p99["apart"] and p99["all_ios_ms"] > 2 * p99["lat_ms"]
     assert (p99["n_half"], p99["n_trials"]) == (1, 10)
     assert p50["n_half"] > 3
+    alike = pd.DataFrame({"trial": trials["trial"], "direction": "read", "lat_ns": 1_000_000, "count": 2000})
+    (of_one_latency,) = percentiles.percentiles(alike, trials.assign(ios=2000), (0.5,))["n_half"]
+    assert of_one_latency == 0  # no I/O lies beyond
 
 
 def test_trials_alike_agree_with_all_their_ios() -> None:

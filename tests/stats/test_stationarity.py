@@ -23,7 +23,7 @@ def judged(iops: np.ndarray) -> pd.DataFrame:
     names = np.arange(iops[..., 0].size)
     seconds = np.broadcast_to(np.arange(iops.shape[-1]), (len(names), iops.shape[-1]))
     cell_of = dict(zip(names.tolist(), (names // iops.shape[2]).tolist(), strict=True))
-    return rate_changed([Samples(names, seconds, iops.reshape(len(names), -1))], cell_of)
+    return rate_changed([Samples(names, seconds, iops.reshape(len(names), -1))], pd.Series(cell_of))
 
 
 def invalid(iops: np.ndarray) -> float:
@@ -86,5 +86,7 @@ def test_trials_without_a_cell_are_each_alone_and_short_ones_untold() -> None:
     iops = np.tile(np.where(np.arange(60) < 30, 1000.0, 500.0), (2, 1))
     table = rate_changed([Samples(names, np.tile(np.arange(60), (2, 1)), iops)])
     assert table["moved"].all() and table["cell_change"].isna().all()
-    short = rate_changed([Samples(names, np.tile(np.arange(12), (2, 1)), iops[:, 24:36])], {"a": 1, "b": 1})
+    short = rate_changed(
+        [Samples(names, np.tile(np.arange(12), (2, 1)), iops[:, 24:36])], pd.Series({"a": 1, "b": 1})
+    )
     assert short["change"].isna().all() and not short["moved"].any()

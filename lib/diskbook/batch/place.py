@@ -18,7 +18,7 @@ from diskbook.batch.shelf import Here, Shelf, Stored
 from diskbook.batch.stores import address
 from diskbook.facts.errors import UsageError
 
-LOCAL, DASK = "local", "dask"
+LOCAL = "local"
 NO_TLS = Tls()
 WORKERS = 2
 """Of a cluster of this machine: enough for one to go on where the other ends."""

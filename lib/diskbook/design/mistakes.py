@@ -62,17 +62,17 @@ class _Rest:
             return row is not None and place[1] not in _NEEDED and self._take_row(place[1], row, mistake)
         if place := _KIND.match(text):
             return self._take_twins(place[1])
-        place = _TABLE.match(text)
-        table = self.tables.get(place[1]) if place else self.tables
+        name = _TABLE.match(text)
+        table = self.tables.get(name[1]) if name else self.tables
         key = mistake.loc[-1] if mistake.loc else None
         if isinstance(table, dict) and key in table:
-            kept = {name: value for name, value in table.items() if name != key}
-            if place:
-                self.tables[place[1]] = kept
+            kept = {other: value for other, value in table.items() if other != key}
+            if name:
+                self.tables[name[1]] = kept
             else:
                 self.tables = kept
             return True
-        return bool(place) and self.tables.pop(place[1], None) is not None
+        return name is not None and self.tables.pop(name[1], None) is not None
 
     def _row(self, kind: str, rest: str) -> Mapping[str, Any] | None:
         rows: Any = self.tables.get(kind)

@@ -191,5 +191,6 @@ def _grain(second: np.ndarray) -> np.ndarray:
     """Time between samples, [trial, 1]."""
     if second.shape[1] < 2:
         return np.ones((len(second), 1))
-    grain: np.ndarray = np.median(np.diff(second, axis=1), axis=1, keepdims=True)
-    return grain
+    steps = np.diff(second, axis=1)
+    first: np.ndarray = steps[:, :1]
+    return first if (steps == first).all() else np.asarray(np.median(steps, axis=1, keepdims=True))

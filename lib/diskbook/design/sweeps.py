@@ -16,7 +16,6 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from diskbook.design.model import Name, Record, block_bytes
 from diskbook.facts.units import KIB
 
-GRID = ("threads", "block_sizes", "write_pcts")
 _BlockSize = Annotated[int, BeforeValidator(block_bytes), Field(gt=0)]
 _Axis = Field(strict=False, min_length=1, max_length=20)
 

@@ -289,11 +289,6 @@ def disk_tier(sku: str, size_gib: int) -> DiskTier:
     )
 
 
-def premium_tier(size_gib: int) -> DiskTier:
-    """Find the Premium SSD tier of a size, e.g. P30 for 1,024 GiB."""
-    return disk_tier("Premium_LRS", size_gib)
-
-
 def tier_named(name: str) -> DiskTier:
     """Find a tier by name, e.g. P40."""
     for tier in disk_tiers():

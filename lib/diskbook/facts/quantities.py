@@ -38,6 +38,11 @@ def ratio(value: float, low: float = math.nan, high: float = math.nan, level: fl
         The ratio, without unit.
     low, high, level
         Its interval and how often such intervals cover the truth; left out where there is none.
+
+    Examples
+    --------
+    >>> ratio(2.52, 2.45, 2.6)
+    '2.52 times, 95 % CI 2.45 to 2.60'
     """
     parts = ratio_parts(value, low, high, level)
     return ", ".join(filter(None, parts))

@@ -35,6 +35,11 @@ def percent(share: float, form: str = ".3g") -> str:
         Of 1.
     form
         Format of the number, e.g. ".1f", or "+.1f" for a change.
+
+    Examples
+    --------
+    >>> percent(0.015), percent(-0.02, "+.1f")
+    ('1.5 %', '-2.0 %')
     """
     return f"{100 * share:{form}} %"
 
@@ -57,6 +62,11 @@ def parse_percent(text: str, option: str, most: float = 100.0, zero: bool = Fals
     ------
     UsageError
         When the sign is missing (1.5 or 0.015 could mean either), or the number makes no sense.
+
+    Examples
+    --------
+    >>> parse_percent("1.5%", "--effect")
+    0.015
     """
     number = text.strip().removesuffix("%").strip()
     try:
@@ -81,6 +91,11 @@ def duration(seconds: float, minutes_from_s: float = 90.0, hours_from_s: float =
     minutes_from_s, hours_from_s
         From where on minutes and hours are written: 0 and infinity where a plan has no seconds, or a wait no
         hours.
+
+    Examples
+    --------
+    >>> duration(37), duration(1200), duration(9000)
+    ('37 s', '20 min', '2.5 h')
     """
     if seconds < minutes_from_s:
         return f"{seconds:.0f} s"

@@ -38,11 +38,6 @@ class Progress:
     complete: int
     whole_replicates: int
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every planned block is complete."""
-        return self.complete >= self.planned
-
 
 def write(run: Run) -> None:
     """Draw the plan of a run and write it, before its first trial."""

@@ -36,6 +36,13 @@ _COUNTED = (
     "above_base",
 )
 
+_WORST = {
+    "rate_worst": "rate_error",
+    "little_worst": "little_error",
+    "change_worst": "change",
+    "change_together": "cell_change",
+}
+
 Places = dict[tuple[str, str], dict[int, tuple[int, int, int]]]
 """By cell and replicate: first and last place in time, number of trials."""
 
@@ -72,31 +79,31 @@ def cell_checks(
         `attaches` of the disk in the trial's block, NaN where not known; `since_attach_least_s` is the least
         time, NaN for volumes as well.
     """
-    totals = _judged(trial_totals(trials) if totals is None else totals, samples(series))
+    parts = samples(series)
+    totals = _judged(trial_totals(trials) if totals is None else totals, parts)
     code, names = cell_codes(totals)
-    counts = {name: np.bincount(code, totals[name], len(names)).astype(int) for name in _COUNTED}
-    checks = pd.DataFrame({"trials": np.bincount(code, minlength=len(names)), **counts}).add_prefix("n_")
-    checks["draws_credit"] = checks.pop("n_above_base") > 0
-    worst = {
-        "rate_worst": "rate_error",
-        "little_worst": "little_error",
-        "change_worst": "change",
-        "change_together": "cell_change",
+    n_cells = len(names)
+    counts = {f"n_{name}": np.bincount(code, totals[name], n_cells).astype(int) for name in _COUNTED}
+    draws_credit = counts.pop("n_above_base") > 0
+    worst = {name: _worst(code, totals[column].to_numpy(float), n_cells) for name, column in _WORST.items()}
+    window = totals["rate_window_worst"].clip(upper=1.0).to_numpy()
+    since = {
+        name: _median(code, totals[column].to_numpy(float, na_value=np.nan), n_cells)
+        for name, column in (("since_attach_s", "since_attach_s"), ("attaches", "attaches_in_block"))
     }
-    for name, column in worst.items():
-        checks[name] = _worst(code, totals[column].to_numpy(float), len(names))
-    checks["window_worst"] = 1.0 - _worst(
-        code, 1.0 - totals["rate_window_worst"].clip(upper=1.0).to_numpy(), len(names)
-    )
-    checks["windows_low_share"] = _worst(code, totals["rate_windows_low_share"].to_numpy(), len(names))
-    for name, column in SETS.items():
-        checks[name] = _distinct(code, totals[column], len(names))
-    for name, column in {"since_attach_s": "since_attach_s", "attaches": "attaches_in_block"}.items():
-        checks[name] = _median(code, totals[column].to_numpy(float, na_value=np.nan), len(names))
-    checks["since_attach_least_s"] = _since_least(totals).groupby(code).min()
-    checks["fell"] = _falls(totals, code, samples(series), len(names))
-    checks.index = pd.MultiIndex.from_frame(names)
-    return _with_losses(checks, trials)
+    columns = {
+        "n_trials": np.bincount(code, minlength=n_cells),
+        **counts,
+        "draws_credit": draws_credit,
+        **worst,
+        "window_worst": 1.0 - _worst(code, 1.0 - window, n_cells),
+        "windows_low_share": _worst(code, totals["rate_windows_low_share"].to_numpy(), n_cells),
+        **{name: _distinct(code, totals[column], n_cells) for name, column in SETS.items()},
+        **since,
+        "since_attach_least_s": _since_least(totals).groupby(code).min().to_numpy(),
+        "fell": _falls(totals, code, parts, n_cells),
+    }
+    return _with_losses(pd.DataFrame(columns, index=pd.MultiIndex.from_frame(names)), trials)
 
 
 def interleaving(trials: pd.DataFrame, totals: pd.DataFrame | None = None) -> Places:
@@ -139,7 +146,7 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
     )
     if not parts:
         return judged.assign(change=np.nan, cell_change=np.nan, moved=False, far=False, assessable=False)
-    cells = dict(zip(judged["trial"], cell_codes(judged)[0].tolist(), strict=True))
+    cells = pd.Series(cell_codes(judged)[0], index=judged["trial"])
     judged = judged.join(rate_changed(parts, cells), on="trial")
     return judged.assign(
         assessable=judged["change"].notna(), moved=judged["moved"].eq(True), far=judged["far"].eq(True)
@@ -215,31 +222,26 @@ def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     """Add failed attempts, places without a finished trial, and rows that occur twice."""
     trial = trial_keys(trials)
     place = [*trial[:-1], *KEYS, "replicate", "block", "repeat"]
-    trials = trials[[*place, "trial", "direction", "status"]]
-    ok = trials["status"] == "ok"
-    failed = trials[trials["status"] == "failed"].drop_duplicates(trial)
-    broken = failed[place].drop_duplicates()
+    code, names = cell_codes(trials)
+    ok = (trials["status"] == "ok").to_numpy()
+    failed = np.flatnonzero(trials["status"] == "failed")
+    failed = failed[~trials.iloc[failed].duplicated(trial).to_numpy()]
+    broken = failed[~trials.iloc[failed].duplicated(place).to_numpy()]
+    finished = np.zeros(len(broken), dtype=bool)
     if len(broken):
-        finished = trials.loc[ok, place].drop_duplicates()
-        broken = broken.merge(finished, on=place, how="left", indicator=True)
-        lost, repeated = broken[broken["_merge"] == "left_only"], broken[broken["_merge"] == "both"]
-    else:
-        lost = repeated = broken
-    twice = trials[ok & trials.duplicated([*trial, "direction"])]
-    places = trials[place].drop_duplicates()
-    counts = {
+        places = pd.MultiIndex.from_frame(trials[place])
+        finished = places[broken].isin(places[ok])
+    counted = {
         "n_failed": failed,
-        "n_lost": lost,
-        "n_repeated": repeated,
-        "n_places": places,
-        "n_repeated_rows": twice,
+        "n_lost": broken[~finished],
+        "n_repeated": broken[finished],
+        "n_places": np.flatnonzero(~trials.duplicated(place)),
+        "n_repeated_rows": np.flatnonzero(ok & trials.duplicated([*trial, "direction"])),
     }
-    every = pd.MultiIndex.from_frame(cell_codes(trials)[1])
+    every = pd.MultiIndex.from_frame(names)
+    counts = {name: np.bincount(code[rows], minlength=len(names)) for name, rows in counted.items()}
     if len(every) > len(checks):
         checks = checks.reindex(checks.index.union(every, sort=False))
-    for name, table in counts.items():
-        checks[name] = table.groupby(KEYS).size().reindex(checks.index, fill_value=0) if len(table) else 0
-    if checks.isna().any(axis=None):
         numbers = [name for name in checks.columns if name.startswith("n_")]
         checks[numbers] = checks[numbers].fillna(0).astype(int)
-    return checks
+    return checks.join(pd.DataFrame(counts, index=every))

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,7 +167,7 @@ class _Draft:
     single: ratios.Estimate | None = None
     """Of single I/Os, which have to show the same, where nothing shows that no limit holds the cells."""
 
-    @property
+    @cached_property
     def decided(self) -> Verdict | None:
         """Verdict that the gates and the pairing decide, the gravest first; None where none does."""
         verdicts_of_gates = {gate.decides for gate in self.findings if not self.is_of_rate(gate)}
@@ -188,7 +189,7 @@ class _Draft:
             return False
         return gate.name == SATURATION or (gate.name == CAP and gate.decides is Verdict.CAPPED)
 
-    @property
+    @cached_property
     def refused(self) -> bool:
         """Whether the number is withheld: latency in a queue, several runs, tools that cannot be compared."""
         deciding = {gate.name: gate.status for gate in self.findings if gate.decides}

@@ -233,9 +233,10 @@ def label_cells(
     totals = totals.join(binding_limit(totals))
     totals["flat"] = totals["trial"].isin(flat_trials(series))
     totals["moves"] = totals["trial"].isin(moving_trials(series))
-    cells = _cells(totals)
-    cells["rivals"] = pd.Series(_rivals(cells, totals), cells.index, dtype=object)
-    queues = saturation.judge(totals, cell_codes(totals)[0], cells)
+    code, names = cell_codes(totals)
+    cells = _cells(totals, code, names)
+    cells["rivals"] = pd.Series(_rivals(cells, totals, code), cells.index, dtype=object)
+    queues = saturation.judge(totals, code, cells)
     cells = cells.join(queues[["in_flight", "needed", "one_rate", "shown", "closed"]])
     labels = queues["saturation"].where(queues["saturation"] != "", Label.BELOW_CAP).tolist()
     evidence, records = queues["queue"].tolist(), cells.to_dict("records")
@@ -300,9 +301,8 @@ def _holds(cell: Mapping[Any, Any]) -> str:
     return words if cell["label"] == Label.CAPPED else f"perhaps the {words}"
 
 
-def _cells(totals: pd.DataFrame) -> pd.DataFrame:
+def _cells(totals: pd.DataFrame, code: np.ndarray, names: pd.DataFrame) -> pd.DataFrame:
     """Medians over the trials of each cell, and the limit that most of its trials sit on."""
-    code, names = cell_codes(totals)
     medians = totals[_MEDIANS].groupby(code).median()
     counts = {
         "n_trials": None,
@@ -333,18 +333,20 @@ def _cells(totals: pd.DataFrame) -> pd.DataFrame:
     return cells
 
 
-def _rivals(cells: pd.DataFrame, totals: pd.DataFrame) -> list[tuple[Rival, ...]]:
+def _rivals(cells: pd.DataFrame, totals: pd.DataFrame, code: np.ndarray) -> list[tuple[Rival, ...]]:
     """List for each cell the other limits that may hold it, within 5 % of the limit that it sits on.
 
     A limit that the rate exceeds by more than 5 % is none, nor a base limit that full credit lifts.
     """
+    if (cells["limit"] == "").all():
+        return [()] * len(cells)
     columns = {limit.column: limit_values(totals, limit.column) for limit in LIMITS}
     full = (totals["credit_state"] == CreditState.FULL).to_numpy()
     for limit in LIMITS:
         if limit.burst_column:
             lifted = full & (columns[limit.burst_column] > columns[limit.column])
             columns[limit.column] = np.where(lifted, np.nan, columns[limit.column])
-    values = pd.DataFrame(columns).groupby(cell_codes(totals)[0]).median().to_dict("records")
+    values = pd.DataFrame(columns).groupby(code).median().to_dict("records")
     return [_of_cell(cell, of_cell) for cell, of_cell in zip(cells.to_dict("records"), values, strict=True)]
 
 

@@ -73,7 +73,14 @@ def _joined(bins: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def percentile(lat_ms: np.ndarray, count: np.ndarray, quantile: float) -> float:
-    """Latency below which a share of the I/Os lies, from bins sorted by latency; NaN with too few I/Os."""
+    """Latency below which a share of the I/Os lies, from bins sorted by latency; NaN with too few I/Os.
+
+    Examples
+    --------
+    >>> lat_ms, count = np.array([0.5, 1.0, 8.0]), np.array([900, 60, 40])
+    >>> percentile(lat_ms, count, 0.5), percentile(lat_ms, count, 0.95), percentile(lat_ms, count, 0.9999)
+    (0.5, 1.0, nan)
+    """
     total = int(count.sum())
     if total < needed(quantile):
         return math.nan

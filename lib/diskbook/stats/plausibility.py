@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.design.totals import CELL, measured_rows, trial_keys, trial_totals
+from diskbook.design.totals import CELL, measured_rows, trial_codes, trial_keys, trial_totals
 
 FEW_IN_FLIGHT, MANY_IN_FLIGHT = 0.5, 1.3
 """Share of the outstanding I/Os that may be in flight by Little's law: below, the queue was idle, or latency
@@ -121,7 +121,12 @@ class Doubt:
     trial: str = ""
 
 
-def doubts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> list[Doubt]:
+def doubts(
+    trials: pd.DataFrame,
+    asked: Mapping[str, Asked],
+    rows: pd.DataFrame | None = None,
+    totals: pd.DataFrame | None = None,
+) -> list[Doubt]:
     """Look at every finished trial; return what speaks against its numbers, kind by kind.
 
     Parameters
@@ -130,8 +135,11 @@ def doubts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> list[Doubt]:
         Table of a run.
     asked
         What each trial was asked to do, by its name; nothing is held against one that is not there.
+    rows, totals
+        `measured_rows(trials)` and `trial_totals(trials)`, where they are known already.
     """
-    facts = _facts(trials, asked)
+    rows = measured_rows(trials) if rows is None else rows
+    facts = _facts(trials, asked, rows, trial_totals(trials, rows) if totals is None else totals)
     by_look = [(look, look.far(facts)) for look in _LOOKS]
     return [
         Doubt(row["arm"], row["workload"], look.kind, look.words(row), look.grave, row["trial"])
@@ -151,41 +159,49 @@ def one_rate(cells: pd.DataFrame) -> list[Doubt]:
     """
     if "one_rate" not in cells:
         return []
-    rows = cells[(cells["one_rate"] != "") & (cells["n_on_limit"] == 0)].to_dict("records")
+    names = ["arm", "workload", "one_rate"]
+    rows = cells.loc[(cells["one_rate"] != "") & (cells["n_on_limit"] == 0), names].to_dict("records")
     return [Doubt(str(row["arm"]), str(row["workload"]), Kind.DEPTHS, str(row["one_rate"])) for row in rows]
 
 
-def _facts(trials: pd.DataFrame, asked: Mapping[str, Asked]) -> pd.DataFrame:
+def _facts(
+    trials: pd.DataFrame, asked: Mapping[str, Asked], rows: pd.DataFrame, totals: pd.DataFrame
+) -> pd.DataFrame:
     """One row a finished trial: totals, what each direction did, percentiles, and what was asked for."""
-    totals = trial_totals(trials)
     trial = trial_keys(totals)
     names = [*trial, *CELL, "in_flight", "iops", "lat_mean_ms", "rate_offered", "runtime_s"]
     done = trials[(trials["status"] == "ok") & trials["direction"].isin(["read", "write"])]
-    numbers = done.assign(written_iops=done["iops"].where(done["direction"] == "write", 0.0))
-    numbers = numbers if "ios" in numbers else numbers.assign(ios=np.nan)
-    by_trial = numbers.groupby(trial, sort=False)[["ios", "iops", "written_iops"]]
-    sums = by_trial.sum(skipna=False).rename(columns={"iops": "done_iops"})
-    facts = totals[names].join(sums, on=trial).join(_farthest_percentiles(trials), on=trial)
-    known = [asked.get(name, _NOTHING) for name in facts["trial"]]
-    numbers_asked = {f"asked_{name}": [getattr(item, name) for item in known] for name in _NUMBERS}
-    held = pd.Series([item.paced for item in known], index=facts.index, dtype=bool)
+    at = trial_codes(pd.concat([totals[trial], done[trial]]))[len(totals) :]
+    there = np.bincount(at, minlength=len(totals)) > 0
+    iops = done["iops"].to_numpy(float, na_value=np.nan)
+    ios = done["ios"].to_numpy(float, na_value=np.nan) if "ios" in done else np.full(len(done), np.nan)
+    written = np.where(done["direction"] == "write", iops, 0.0)
+    sums = {
+        name: np.where(there, np.bincount(at, values, len(totals)), np.nan)
+        for name, values in (("ios", ios), ("done_iops", iops), ("written_iops", written))
+    }
+    facts = totals[names].join(_farthest_percentiles(rows))
+    known = [asked.get(name, _NOTHING) for name in facts["trial"].tolist()]
+    numbers = np.array([[getattr(item, name) for name in _NUMBERS] for item in known], dtype=float)
+    numbers = numbers.reshape(len(known), len(_NUMBERS))
+    held = np.array([item.paced for item in known], dtype=bool)
     return facts.assign(
-        **{name: np.array(values, dtype=float) for name, values in numbers_asked.items()},
+        **sums,
+        **{f"asked_{name}": values for name, values in zip(_NUMBERS, numbers.T, strict=True)},
         doubts=pd.Series([item.doubts for item in known], index=facts.index, dtype=object),
         held_back=held | facts["rate_offered"].notna(),
     )
 
 
-def _farthest_percentiles(trials: pd.DataFrame) -> pd.DataFrame:
-    """By trial, p50 and p99 as multiples of the mean of the same direction: the greatest and the least."""
-    rows = measured_rows(trials)
+def _farthest_percentiles(rows: pd.DataFrame) -> pd.DataFrame:
+    """By number of a trial, p50 and p99 as multiples of the mean of a direction: greatest and least."""
     columns = {"p50_of_mean": "lat_p50_ms", "p99_of_mean": "lat_p99_ms"}
     mean = rows["lat_mean_ms"].where(rows["lat_mean_ms"] > 0)
     parts = pd.DataFrame(
         {name: rows[column] / mean if column in rows else np.nan for name, column in columns.items()},
         index=rows.index,
     )
-    by_trial = parts.groupby([rows[name] for name in trial_keys(rows)], sort=False)
+    by_trial = parts.groupby(trial_codes(rows))
     return by_trial.agg({"p50_of_mean": "max", "p99_of_mean": "min"})
 
 

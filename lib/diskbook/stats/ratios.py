@@ -143,6 +143,15 @@ def estimates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> list[
         Series with index (replicate, block), or array [replicate, block] with NaN where there is none.
     level
         Level of the intervals.
+
+    Examples
+    --------
+    Three replicates of two blocks: the disks differ more from each other than the blocks do.
+
+    >>> for estimate in estimates(np.log([[2.0, 2.02], [2.2, 2.22], [2.4, 2.42]])):
+    ...     print(f"{estimate.scope}: {estimate.ratio:.2f}, {estimate.low:.2f} to {estimate.high:.2f}")
+    disks like these: 2.20, 1.76 to 2.76
+    these disks: 2.20, 2.19 to 2.22
     """
     return estimates_of_many(_array(log_ratios)[None], level)[0]
 
@@ -206,32 +215,35 @@ def widened(estimate: Estimate, rounding: float) -> Estimate:
     return replace(estimate, low=estimate.low / factor, high=estimate.high * factor, rounding=rounding)
 
 
-def rounding_of(arm: np.ndarray, base: np.ndarray) -> float:
-    """Return how far the rounding of printed values may have moved a log ratio.
+def rounding_of(values: np.ndarray) -> np.ndarray:
+    """Return how far the rounding of printed values may have moved the log of each cell's mean.
 
     DiskSpd prints latencies with three decimals: 0.079 ms may be anything from 0.0785 to 0.0795, in all
     trials alike. The step is read off the values, so this works for any tool.
 
     Parameters
     ----------
-    arm, base
-        Values of both arms, any shape; NaN for what is missing.
+    values
+        Shape [cell, ...]; NaN for what is missing.
 
     Returns
     -------
-    float
-        Half a step as a share of the typical value, added over both arms; 0 where values show no step.
+    numpy.ndarray, shape [cell]
+        Half a step of values printed with 2 to 6 decimals, as a share of the typical value; 0 where values
+        show no step.
     """
-    shares = (_half_step(values) / np.median(values) for values in (arm[arm > 0], base[base > 0]))
-    return float(sum(shares)) if (arm > 0).any() and (base > 0).any() else 0.0
-
-
-def _half_step(values: np.ndarray) -> float:
-    """Half of the step of values that were printed with 2 to 6 decimals; 0 for others."""
-    for decimals in range(2, 7):
-        if np.allclose(values, np.round(values, decimals), rtol=1e-9, atol=0):
-            return 0.5 * 10.0**-decimals
-    return 0.0
+    values = values.reshape(len(values), math.prod(values.shape[1:]))
+    there, half_steps = values > 0, np.zeros(len(values))
+    # What is round to few decimals is so to more: the fewest come last.
+    for decimals in range(6, 1, -1):
+        rounded = np.round(values, decimals)
+        stepped = (~there | (np.abs(values - rounded) <= 1e-9 * rounded)).all(axis=1) & there.any(axis=1)
+        if not stepped.any():
+            break
+        half_steps[stepped] = 0.5 * 10.0**-decimals
+    for cell in np.flatnonzero(half_steps):
+        half_steps[cell] /= np.median(values[cell][there[cell]])
+    return half_steps
 
 
 def _array(log_ratios: pd.Series | np.ndarray) -> np.ndarray:

@@ -21,9 +21,6 @@ as of a Standard SSD: CV 3 %, phi 0.6). At a CV of 10 % and phi 0.8 the halves o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from scipy import special
@@ -48,9 +45,7 @@ SAMPLES_A_LOOK, MAX_LOOKS = 4.0, 30.0
 """Independent samples for each independent place where a fall may lie (maximum over places, simulated)."""
 
 
-def rate_changed(
-    series: pd.DataFrame | list[Samples] | None, cells: Mapping[Any, int] | None = None
-) -> pd.DataFrame:
+def rate_changed(series: pd.DataFrame | list[Samples] | None, cells: pd.Series | None = None) -> pd.DataFrame:
     """Say for every trial whether its rate changed, and for its cell whether all its trials changed together.
 
     A trial moved when the means of its halves differ by more than 5 %, and noise explains that in 1 trial of
@@ -64,7 +59,7 @@ def rate_changed(
         Table `series` of a run: trial, direction, second, iops; or its `series.samples`. Reads and writes are
         added.
     cells
-        Cell of each trial; by default each is alone.
+        Cell of each trial, by its name; by default each is alone.
 
     Returns
     -------
@@ -80,7 +75,7 @@ def rate_changed(
         columns_of = zip(columns, kinds, strict=True)
         return pd.DataFrame({name: pd.Series(dtype=kind, index=nothing) for name, kind in columns_of})
     trials = pd.concat(parts)
-    of_trial = pd.Series(trials.index, index=trials.index) if cells is None else trials.index.map(cells)
+    of_trial = trials.index if cells is None else cells.reindex(trials.index)
     trials["cell"] = pd.factorize(of_trial)[0]
     with np.errstate(all="ignore"):
         judged = _judged(trials)

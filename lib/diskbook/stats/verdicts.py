@@ -18,7 +18,13 @@ ALPHA = 0.05
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's step-down adjustment: controls the chance of any false alarm in the family; NaN stays NaN."""
+    """Holm's step-down adjustment: controls the chance of any false alarm in the family; NaN stays NaN.
+
+    Examples
+    --------
+    >>> holm(np.array([0.04, 0.01, np.nan, 0.03])).tolist()
+    [0.06, 0.03, nan, 0.06]
+    """
     p = np.asarray(p, dtype=float)
     adjusted = np.full(p.shape, np.nan)
     known = np.flatnonzero(~np.isnan(p))

@@ -96,12 +96,11 @@ class View:
         asked: Mapping[str, plausibility.Asked] | None = None,
         exempt: Exempt | None = None,
     ) -> None:
-        self.rows = measured_rows(trials)
-        self.runs = several_runs(trials)
+        self.rows, self.runs = measured_rows(trials), several_runs(trials)
         totals, parts = trial_totals(trials, self.rows), [] if self.runs else samples(series)
         held_back = [trial for trial, of_trial in (asked or {}).items() if of_trial.paced]
         totals["paced"] = totals["trial"].isin(held_back)
-        self.doubts = plausibility.doubts(trials, asked or {})
+        self.doubts = plausibility.doubts(trials, asked or {}, self.rows, totals)
         self._doubts, self._exempt = plausibility.by_cell(self.doubts), exempt or {}
         self.mismatches, self.plan, self.conditioning = mismatches, plan, conditioning or {}
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
@@ -115,6 +114,7 @@ class View:
         self._trials, self._planned, self._named = trials, _planned(trials), directions
         self._directions = _directions(self.rows)
         self._grids, self._visits = dict[str, Grid](), dict[str, pd.DataFrame]()
+        self._log_means, self._strata = dict[str, np.ndarray](), dict[tuple[str, str], Strata]()
         self._zones = strata.places_of(self.rows)
         self._nearest = strata.nearest_zones(self.rows)
         probed = strata.probed(self.rows) if zone_redundant else set()
@@ -140,9 +140,15 @@ class View:
             self._grids[metric] = grid(self.rows, metric)
         return self._grids[metric]
 
+    def log_means(self, metric: str) -> np.ndarray:
+        """Mean log of the metric over the repeats of each block, [cell, replicate, block]; computed once."""
+        if metric not in self._log_means:
+            self._log_means[metric] = mean_over_repeats(np.log(self.grid(metric).values))
+        return self._log_means[metric]
+
     def log_ratios(self, metric: str, pairs: Sequence[LoadPair]) -> np.ndarray:
         """Log ratio of every block that measured both arms, [comparison, replicate, block]."""
-        arm, base = self._both(mean_over_repeats(np.log(self.grid(metric).values)), metric, pairs)
+        arm, base = self._both(self.log_means(metric), metric, pairs)
         difference: np.ndarray = arm - base
         return difference
 
@@ -160,7 +166,7 @@ class View:
             In the metric's own unit; NaN where no block measured both arms. Replicates weigh alike, as in the
             ratio.
         """
-        arm, base = self._both(mean_over_repeats(np.log(self.grid(metric).values)), metric, pairs)
+        arm, base = self._both(self.log_means(metric), metric, pairs)
         by_replicate = intervals.over_blocks((arm + base) / 2).mean
         return np.array(np.exp(intervals.t_interval(by_replicate).mean))
 
@@ -168,10 +174,11 @@ class View:
         self, metric: str, pairs: Sequence[Pair], log_ratios: np.ndarray, level: float
     ) -> list[list[ratios.Estimate]]:
         """Ratios of every comparison in both scopes; their intervals hold the rounding of printed values."""
-        both = self._both(self.grid(metric).values, metric, pairs)
+        arm, base = self._both(ratios.rounding_of(self.grid(metric).values), metric, pairs)
+        roundings = np.nan_to_num(arm + base).tolist()
         return [
-            [ratios.widened(estimate, ratios.rounding_of(arm, base)) for estimate in scopes]
-            for scopes, arm, base in zip(ratios.estimates_of_many(log_ratios, level), *both, strict=True)
+            [ratios.widened(estimate, rounding) for estimate in scopes]
+            for scopes, rounding in zip(ratios.estimates_of_many(log_ratios, level), roundings, strict=True)
         ]
 
     def single(self, item: Named) -> Load | None:
@@ -194,7 +201,10 @@ class View:
 
     def strata(self, item: Named) -> Strata:
         """Physical zones and nearest zones of the comparison's replicates."""
-        return strata.strata_of(item.arm, item.base_arm, self._zones, self._nearest, self._unprobed)
+        arms = (item.arm, item.base_arm)
+        if arms not in self._strata:
+            self._strata[arms] = strata.strata_of(*arms, self._zones, self._nearest, self._unprobed)
+        return self._strata[arms]
 
     def pairing(self, item: Named) -> str:
         """How the comparison's arms are paired, as their trials have it; as named where there are none."""
@@ -272,7 +282,7 @@ class View:
         """Slopes over the blocks that both arms have, of each arm and of their ratio."""
         cells, arms = self.grid(item.metric), (item.arm, item.base_arm)
         there, blocks = np.isfinite(log_ratios), cells.blocks.astype(float)
-        values = self._both(mean_over_repeats(np.log(cells.values)), item.metric, [(item, direction)])
+        values = self._both(self.log_means(item.metric), item.metric, [(item, direction)])
         slopes = drift.slopes(
             np.stack([np.where(there, part[0], np.nan) for part in values] + [log_ratios]), blocks
         )
@@ -295,8 +305,9 @@ class View:
         single = self.single(item)
         if single is None:
             return ""
-        means = mean_over_repeats(np.log(self.grid(LATENCY).values))
-        both = np.stack(self._both(means, LATENCY, [(item, direction), (single, direction)]))
+        both = np.stack(
+            self._both(self.log_means(LATENCY), LATENCY, [(item, direction), (single, direction)])
+        )
         difference = at_depth.apart(both[:, 0], both[:, 1], item.margin)
         return "" if difference is None else limit_gates.apart_words(difference, single.workload)
 
@@ -335,7 +346,8 @@ def by_stratum(view: View, pair: Pair, log_ratios: np.ndarray, level: float) -> 
 def _closed(cells: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, tuple[float, int]]]:
     """I/Os in flight and trials of each closed loop, by arm, kind and block size, and by workload."""
     loads: dict[tuple[Any, ...], dict[str, tuple[float, int]]] = {}
-    for cell in cells[cells["closed"]].to_dict("records"):
+    names = ["arm", "kind", "block_size_bytes", "workload", "outstanding", "n_trials"]
+    for cell in cells.loc[cells["closed"], names].to_dict("records"):
         key = cell["arm"], cell["kind"], cell["block_size_bytes"]
         loads.setdefault(key, {})[cell["workload"]] = cell["outstanding"], cell["n_trials"]
     return loads

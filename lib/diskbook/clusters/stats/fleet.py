@@ -15,8 +15,6 @@ import pandas as pd
 from diskbook.clusters.vmfleet import window
 from diskbook.design.totals import trial_keys
 
-FAIR_CV = 0.05
-"""Spread between machines below which a fleet counts as evenly served: a prototype of 28 had 2.9 %."""
 _FAIRNESS = (
     "direction",
     "machines",

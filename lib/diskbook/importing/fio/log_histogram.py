@@ -124,7 +124,7 @@ def summarise(content: bytes, source: str) -> HistogramLog:
 
 def _bins_of(content: bytes, source: str) -> int:
     """Number of bins of a line, as the first one has it."""
-    bins = content.split(b"\n", 1)[0].count(b",") + 1 - _KEYS
+    bins = content.count(b",", 0, content.index(b"\n")) + 1 - _KEYS
     if _unit(bins) is None:
         raise UnusableError(source, f"its first line has {bins} bins, which no histogram of fio has", 1)
     return bins
@@ -136,23 +136,28 @@ def _fields(content: bytes, fields: int, source: str) -> tuple[Ints, Ints, int]:
     if strange := content.translate(None, _ALLOWED):
         line = content.count(b"\n", 0, content.index(strange[:1])) + 1
         raise UnusableError(source, "there are signs in it that no histogram log has", line)
-    ends = np.flatnonzero((data == _COMMA) | (data == _NEWLINE))
-    _check_shape(data, ends, fields, source)
-    starts, values = _numbers(data, source, content)
-    field = np.searchsorted(ends, starts)
+    begins = data > ord("0")
+    begins[1:] &= data[:-1] < ord("0")
+    newline = data == _NEWLINE
+    # Numbers above 0 and ends of fields in one list: before a number lie its place less earlier numbers.
+    marks = np.flatnonzero(begins | newline | (data == _COMMA))
+    at = np.flatnonzero(begins[marks])
+    field, starts = at - np.arange(len(at)), marks[at]
+    newlines = np.flatnonzero(newline)
+    _check_shape(np.searchsorted(marks, newlines) - np.searchsorted(starts, newlines), fields, source)
     twice = np.flatnonzero(np.diff(field) == 0)
     if len(twice):
         raise UnusableError(
             source, "a comma is missing between two numbers", int(field[twice[0]]) // fields + 1
         )
-    return field, values, len(ends)
+    return field, _values(data, starts, source, content), len(marks) - len(at)
 
 
 def _whole_lines(content: bytes) -> tuple[bytes, tuple[str, ...]]:
     """Lines with a number at their end; a last one that was cut short is left out."""
     content = content.strip(b"\r\n \t") + b"\n"
-    first, last = content.split(b"\n", 1)[0], content[:-1].rfind(b"\n") + 1
-    if last and content.count(b",", last) < first.count(b","):
+    last = content.rfind(b"\n", 0, -1) + 1
+    if last and content.count(b",", last) < content.count(b",", 0, content.index(b"\n")):
         return content[:last], ("the last line is cut short and left out",)
     return content, ()
 
@@ -176,29 +181,24 @@ def _centres(bins: int) -> npt.NDArray[np.float64]:
     return np.array(pairs).mean(axis=1) * unit_ns
 
 
-def _check_shape(data: Bytes, ends: Ints, fields: int, source: str) -> None:
-    """Every line has as many fields as the first: of their ends, each so manieth is the end of a line."""
-    newlines = np.flatnonzero(data[ends] == _NEWLINE)
-    wrong = np.flatnonzero(np.diff(newlines, prepend=-1) != fields)
+def _check_shape(ends_before_newlines: Ints, fields: int, source: str) -> None:
+    """Every line has as many fields as the first."""
+    columns = np.diff(ends_before_newlines, prepend=-1)
+    wrong = np.flatnonzero(columns != fields)
     if len(wrong):
-        line = int(wrong[0]) + 1
-        columns = int(np.diff(newlines, prepend=-1)[line - 1])
-        raise UnusableError(source, f"this line has {columns} fields, the first has {fields}", line)
+        line = int(wrong[0])
+        raise UnusableError(source, f"this line has {columns[line]} fields, the first has {fields}", line + 1)
 
 
-def _numbers(data: Bytes, source: str, content: bytes) -> tuple[Ints, Ints]:
-    """Where each number above 0 begins, and its value."""
-    digit = data >= ord("0")
-    before = np.concatenate([[False], digit[:-1]])
-    starts = np.flatnonzero((data > ord("0")) & ~before)
+def _values(data: Bytes, starts: Ints, source: str, content: bytes) -> Ints:
+    """Value of each number, from where it begins; the last byte is a newline."""
     values = np.zeros(len(starts), np.int64)
     going = np.ones(len(starts), bool)
-    padded = np.concatenate([data, np.full(_MOST_DIGITS + 1, _NEWLINE, np.uint8)])
     for offset in range(_MOST_DIGITS + 1):
-        here = padded[starts + offset]
+        here = data.take(starts + offset, mode="clip")
         going &= here >= ord("0")
         if not going.any():
-            return starts, values
+            return values
         values = np.where(going, values * 10 + (here - ord("0")), values)
     line = content.count(b"\n", 0, int(starts[np.flatnonzero(going)[0]])) + 1
     raise UnusableError(source, f"a number has more than {_MOST_DIGITS} digits", line)

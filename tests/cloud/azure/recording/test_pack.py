@@ -206,7 +206,7 @@ def test_what_one_exchange_teaches_is_replaced_in_all_and_no_kind_names_anybody(
     assert "the disk is locked by" in text and "has no quota" in text
 
 
-def test_names_of_a_companys_network_are_replaced(run: Run) -> None:
+def test_names_of_a_company_network_are_replaced(run: Run) -> None:
     of = "/subscriptions/s-1/resourceGroups/northwind/providers/Microsoft.Network/virtualNetworks"
     network = {
         "subnet": f"{of}/contoso-net/subnets/lab-seven",

@@ -31,7 +31,6 @@ ONE_MACHINE, A_SET, ZONES = (
     "99.95 % (availability set)",
     "99.99 % (zones)",
 )
-SINGLE_IO = "4K write, depth 1"
 _SMALL, _LARGE = Load(4 * KIB, 1.0), Load(64 * KIB, 1.0)
 
 

@@ -20,7 +20,6 @@ from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.text import Text
 
 from diskbook import __version__
-from diskbook.facts import aside
 from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import UsageError
 from diskbook.facts.files import write_atomic
@@ -120,18 +119,8 @@ def export(picture: Picture, folder: Path, look: Look = USUAL) -> list[Path]:
 
 
 def export_all(pictures: Sequence[Picture], folder: Path, look: Look = USUAL) -> list[Path]:
-    """Write figures into a folder (`export`), half of them aside; return the paths."""
-
-    def every_second() -> bytes:
-        for picture in pictures[1::2]:
-            export(picture, folder, look)
-        return b""
-
-    others = aside.begun(every_second)
-    for picture in pictures[::2]:
-        export(picture, folder, look)
-    others()
-    return [folder / name for picture in pictures for name in _names(picture.slug, look)]
+    """Write figures into a folder (`export`); return the paths."""
+    return [path for picture in pictures for path in export(picture, folder, look)]
 
 
 def refuse_others(pictures: Iterable[Picture], folder: Path, look: Look = USUAL) -> None:
@@ -155,12 +144,9 @@ def refuse_others(pictures: Iterable[Picture], folder: Path, look: Look = USUAL)
 
 def html(picture: Picture) -> str:
     """Figure as self-contained HTML, drawn again for phones; its long description is folded."""
-    narrow = aside.begun(lambda: _narrow(picture).encode())
     image = f'<img alt="{_quoted(picture.alt)}" src="{_address(as_svg(picture))}">'
-    as_png(picture)  # for who exports it later; to draw the narrow one takes longer than both
-    source = narrow().decode()
     return (
-        f'<figure id="{picture.slug}"><picture>{source}{image}</picture>'
+        f'<figure id="{picture.slug}"><picture>{_narrow(picture)}{image}</picture>'
         f"<figcaption>{_quoted(picture.caption)}{_folded(picture)}</figcaption></figure>"
     )
 

@@ -216,9 +216,6 @@ def why(
     help="auto: light, and dark where the page that it is shown on is. print: for journals, black on white, "
     "colours whose greys differ, PNG of 400 dots to the inch.",
 )
-@click.option(
-    "--svg-text", is_flag=True, help="Keep text as text in the SVG: it takes the reader's own font."
-)
 @click.option("--force", is_flag=True, help="Write over figures of another run.")
 def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...], **look: Any) -> None:
     """Export the figures of RUN: SVG, PNG, caption, long description, numbers, and snippets to paste.
@@ -231,7 +228,7 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
     from diskbook.results import run as runs
 
     run = runs.open_run(name)
-    asked = Look(look["width"], look["theme"], look["svg_text"])
+    asked = Look(look["width"], look["theme"])
     named = beside.check_file(run, file) if file else None
     target = out or write.folder_of_figures(run)
     for path in write.export_figures(analyse(run, named), target, asked, only, force=look["force"]):

@@ -10,20 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from diskbook.design import fleets, volume_words
 from diskbook.design.model import Disk, Scenario, Volume
 from diskbook.facts import catalog, disk_options
-from diskbook.facts.lazily import Lazily
 from diskbook.stats import credit, volume_bound
 from diskbook.stats.credit import Part
 from diskbook.stats.volume_bound import Rates, Setup, Shape
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = Lazily("pandas")
 
 _RATES = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 

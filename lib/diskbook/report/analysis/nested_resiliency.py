@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from diskbook.facts.table_writers import capital
 from diskbook.facts.units import KIB
 from diskbook.report import figures
 from diskbook.report.analysis import findings
@@ -24,7 +25,6 @@ from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture
 from diskbook.report.figures.ratio_map import Across
 from diskbook.report.show.html import Html, escaped, table
-from diskbook.report.show.tables import capital
 
 ARTICLE = "nested-resiliency"
 

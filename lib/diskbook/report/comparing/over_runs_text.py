@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
-
-from diskbook.facts import quantities
-from diskbook.facts.digits import csv_text
+from diskbook.facts import quantities, table_writers
+from diskbook.facts.table_writers import Table
 from diskbook.facts.wrap import wrapped
 from diskbook.report.comparing.asked import KEY
-from diskbook.report.comparing.markdown import markdown_table
 from diskbook.report.comparing.over_runs import OfRuns, OverRuns
 from diskbook.report.show import documents
 
@@ -68,9 +65,9 @@ def _left_out(over: OverRuns) -> Iterator[str]:
         yield f"  {_runs(item.n_runs)}, {item.what}: {item.why}"
 
 
-def shown(over: OverRuns) -> pd.DataFrame:
+def shown(over: OverRuns) -> Table:
     """The rows as readers see them."""
-    return pd.DataFrame(
+    return Table.of(
         [
             {
                 "Comparison": f"{row.words} ({row.family})",
@@ -87,14 +84,14 @@ def shown(over: OverRuns) -> pd.DataFrame:
 
 def markdown(over: OverRuns) -> str:
     """The same as Markdown."""
-    parts = [f"**{_head(over)}**", markdown_table(shown(over)), "\n".join(_left_out(over))]
+    parts = [f"**{_head(over)}**", table_writers.markdown(shown(over)), "\n".join(_left_out(over))]
     return "\n\n".join(filter(None, parts))
 
 
 def csv(over: OverRuns) -> str:
     """All numbers as CSV."""
     rows = [row.model_dump(exclude={"verdicts"}) for row in document(over).comparisons]
-    return csv_text(pd.DataFrame(rows))
+    return table_writers.as_csv(Table.of(rows))
 
 
 def document(over: OverRuns) -> documents.CompareRuns:

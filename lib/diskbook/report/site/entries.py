@@ -20,10 +20,10 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.table_writers import capital
 from diskbook.report.analysis import answer as answers
 from diskbook.report.catalogue import read as catalogue
 from diskbook.report.show import html, sentences
-from diskbook.report.show.tables import capital
 from diskbook.results.run import Run
 
 HEADLINE = "headline"

@@ -20,10 +20,11 @@ def catalog(place: str | None, as_json: bool) -> None:
     made anew when it is damaged or of another version, when runs were copied or removed, and now and then to
     put many small files into few (docs/catalogue.md).
     """
+    from diskbook.cli import document_of
     from diskbook.report.catalogue import rebuild
 
     rebuilt = rebuild.of(place)
     if as_json:
-        show_json(rebuild.document(rebuilt))
+        show_json(document_of.catalog(rebuilt))
     else:
         show(rebuilt.words)

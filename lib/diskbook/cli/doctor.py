@@ -20,7 +20,7 @@ from diskbook.cli.options import (
     ssh_source,
     subscription,
 )
-from diskbook.cli.output import json_option
+from diskbook.cli.output import json_option, show_json
 from diskbook.facts.errors import UsageError
 
 
@@ -46,6 +46,7 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
     from datetime import date
 
     from diskbook import load
+    from diskbook.cli import document_of
     from diskbook.measure.doctor import check, cloud as doctor_cloud, machine
 
     if cloud not in (None, "emulator", "azure"):
@@ -69,6 +70,9 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
         rows = machine.checks(chosen)
     where = "on Azure" if cloud == "azure" else "on the emulator, on this machine"
     subject = f"{chosen.name}, preset {chosen.preset}, {where}"
-    click.echo((check.json_of if options["as_json"] else check.text_of)(subject, rows))
+    if options["as_json"]:
+        show_json(document_of.doctor(subject, rows))
+    else:
+        click.echo(check.text_of(subject, rows))
     if not check.all_ok(rows):
         sys.exit(1)

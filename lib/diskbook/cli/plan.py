@@ -64,7 +64,8 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     subscription is asked.
     """
     from diskbook import load
-    from diskbook.measure.plan import document as plan_document, own as own_plan, text as plan_text
+    from diskbook.cli import document_of
+    from diskbook.measure.plan import own as own_plan, text as plan_text
 
     target = plan_text.target_of(
         *(options[name] for name in ("half_width", "power", "effect", "between_runs"))
@@ -89,7 +90,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
         sections, estimate = creation.sections, creation.estimate
     text = plan_text.plan_text(chosen, target, sources, shlex.join(words), sections)
     if as_json:
-        show_json(plan_document.document(chosen, target, sources, estimate, text))
+        show_json(document_of.plan(chosen, target, sources, estimate, text))
     else:
         show(text)
 

@@ -27,7 +27,7 @@ from diskbook.report.analysis import beside, protocol, report as reports
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures.export import export
 from diskbook.report.figures.style import Picture
-from diskbook.report.show import conformance, documents, doubt_words, sentences, tables
+from diskbook.report.show import conformance, doubt_words, sentences, tables
 from diskbook.results import run as runs, tables as store_tables
 from diskbook.results.run import Run
 
@@ -60,7 +60,7 @@ def run(
 
 
 def dry_run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) -> importer.Planned:
-    """Find what would be imported; nothing is written. `preview.words` says it, `planned_document` as well.
+    """Find what would be imported; nothing is written. `preview.words` says it.
 
     Raises
     ------
@@ -68,35 +68,6 @@ def dry_run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) 
         See `importer.plan`.
     """
     return importer.plan(files, name or runs.new_name("imported"), Settings(**options))
-
-
-def planned_document(planned: importer.Planned) -> documents.Import:
-    """What would be imported, for programs."""
-    arms = Counter(entry.arm for entry in planned.entries)
-    return documents.Import(
-        run=planned.name,
-        written=False,
-        arms={arm: arms[arm] for arm in planned.arms},
-        n_measurements=len(planned.entries),
-        remarks=list(planned.flags),
-        not_used=list(planned.refused),
-        paths_read_as=list(planned.reading),
-        report="",
-    )
-
-
-def document(made: importer.Imported, page: Path | None = None) -> documents.Import:
-    """What was imported, for programs; `page` is the report, where one was made."""
-    return documents.Import(
-        run=made.run.name,
-        written=True,
-        arms=dict(made.arms),
-        n_measurements=made.n_trials,
-        remarks=list(made.flags),
-        not_used=list(made.refused),
-        paths_read_as=list(made.reading),
-        report=str(page or ""),
-    )
 
 
 def report(run: Run) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from diskbook.cloud.azure.expiry import span
@@ -10,7 +9,6 @@ from diskbook.cloud.azure.sweep import Group
 from diskbook.facts import table_writers
 from diskbook.facts.table_writers import Table
 from diskbook.measure.runs.sweep import Place, SweepReport
-from diskbook.report.show.documents import GroupRow, LeftoverRow, Sweep
 
 
 def text_of(report: SweepReport) -> str:
@@ -63,35 +61,3 @@ def going(report: SweepReport) -> str:
     others = report.goes - groups
     parts = [f"{groups} {'group' if groups == 1 else 'groups'}"] if groups else []
     return ", ".join([*parts, *([f"{others} on this computer"] if others else [])])
-
-
-def document(report: SweepReport, not_deleted: Sequence[str] = ()) -> Sweep:
-    """The report of a sweep, for programs.
-
-    Parameters
-    ----------
-    report
-        As it was listed, before anything was deleted.
-    not_deleted
-        What could not be deleted, a sentence each.
-    """
-    return Sweep(
-        groups=[_group_row(place.title, group) for place in report.places for group in place.groups],
-        here=[LeftoverRow(what=leftover.text, goes=leftover.goes) for leftover in report.leftovers],
-        notes=list(report.notes),
-        n_to_go=report.goes,
-        not_deleted=list(not_deleted),
-    )
-
-
-def _group_row(cloud: str, group: Group) -> GroupRow:
-    label = group.label
-    return GroupRow(
-        cloud=cloud,
-        group=group.name,
-        run=label.run if label else "",
-        expires_utc=label.expires.astimezone(UTC).isoformat() if label else "",
-        holds=group.holds,
-        state=group.state,
-        goes=group.goes,
-    )

@@ -1,4 +1,4 @@
-"""The comparison as tables: for HTML, Markdown, CSV and JSON."""
+"""The comparison as tables: for HTML, Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from diskbook.report.comparing import changed
 from diskbook.report.comparing.compared import Beside
 from diskbook.report.comparing.fail_over import Outcome
 from diskbook.report.comparing.pairs import Pair, Row
-from diskbook.report.show import documents
 from diskbook.report.show.html import Html
 
 UNTOLD = "~"
@@ -176,28 +175,3 @@ def markdown(beside: Beside, outcome: Outcome | None = None) -> str:
 def csv(beside: Beside) -> str:
     """All numbers as CSV."""
     return table_writers.as_csv(Table.of(records(beside)))
-
-
-def as_json(beside: Beside, outcome: Outcome | None = None) -> str:
-    """All numbers as one document of JSON; what is not there is null."""
-    names = [item.name for item in beside.runs]
-    content = {
-        "provenance": beside.provenance,
-        "runs": [{head or "letter": cell for head, cell in row.items()} for row in runs_table(beside)],
-        "changed": [
-            {"kind": row.kind, "what": row.what, "values": dict(zip(names, row.values, strict=True))}
-            for row in beside.changes
-        ],
-        "comparisons": records(beside),
-        "between_runs": [
-            {
-                **dict(zip(("arm", "base_arm", "workload", "direction", "metric"), item.key, strict=True)),
-                **item.spread._asdict(),
-                "has_disks": item.has_disks,
-            }
-            for item in beside.spreads
-        ],
-        "left_out": [item._asdict() for item in beside.left_out],
-        "fail_over": None if outcome is None else outcome._asdict(),
-    }
-    return documents.Compare.model_validate(content).text

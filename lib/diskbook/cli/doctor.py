@@ -46,8 +46,7 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
     from datetime import date
 
     from diskbook import load
-    from diskbook.cli import document_of
-    from diskbook.measure.doctor import check, cloud as doctor_cloud, machine
+    from diskbook.measure.doctor import cloud as doctor_cloud, machine
 
     if cloud not in (None, "emulator", "azure"):
         raise UsageError(
@@ -70,7 +69,15 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
         rows = machine.checks(chosen)
     where = "on Azure" if cloud == "azure" else "on the emulator, on this machine"
     subject = f"{chosen.name}, preset {chosen.preset}, {where}"
-    if options["as_json"]:
+    _show(subject, rows, options["as_json"])
+
+
+def _show(subject: str, rows: list[Any], as_json: bool) -> None:
+    """Print the checks; end with 1 when one of them fails."""
+    from diskbook.cli import document_of
+    from diskbook.measure.doctor import check
+
+    if as_json:
         show_json(document_of.doctor(subject, rows))
     else:
         click.echo(check.text_of(subject, rows))

@@ -9,8 +9,8 @@ import types
 from collections.abc import Iterator
 from typing import Any, get_args, get_origin
 
+from diskbook.cli.documents import DOCUMENTS, Document, Record
 from diskbook.facts import paths
-from diskbook.report.show.documents import DOCUMENTS, Document, Record
 
 PAGE = paths.ROOT / "docs" / "json.md"
 _HEAD = """# What `--json` prints
@@ -19,7 +19,7 @@ One JSON document on standard output and nothing else; errors stay one sentence 
 same exit code. Its first key, `schema`, names command and version (`diskbook/why/1`): keys may be added to a
 version, none goes or changes its meaning. Units stand in the names, times are ISO 8601 in UTC, `null` is a
 number that there is not. Numbers are rounded to ten significant digits. Made by `make format` from
-`lib/diskbook/report/show/documents.py`, whose records are what is printed. `zone-affinity --json`
+`lib/diskbook/cli/documents.py`, whose records are what is printed. `zone-affinity --json`
 prints one object on one line, with the verdict and the exit code (`zone_affinity/verdict.py`).
 """
 

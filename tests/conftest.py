@@ -39,7 +39,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
-from diskbook.facts import aside
 from support import browser, real_path
 from support.measure_again import MeasureAgain
 
@@ -233,11 +232,6 @@ def _may_start(item: pytest.Item) -> bool:
 
 
 sys.addaudithook(_refuse_processes)
-
-
-_has_a_second_core = aside._possible
-# Figures are drawn, and raw results read, in one process where a test may start none; fixtures, too.
-aside._possible = lambda: not (_running and not _may_start(_running[0])) and _has_a_second_core()
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 
 from checks.fuzz.payloads import HTML, NAMES
 from checks.fuzz.targets import SAMPLES, BrokenPromise
+from diskbook.facts import table_writers
 from diskbook.facts.visible import LINES, is_visible, visible
 from diskbook.importing import run as importer, text as import_text
 from diskbook.importing.scenario import Settings
@@ -121,7 +122,7 @@ def fragments(text: str) -> str:
         show_tables.bullets([text]),
         show_tables.preformatted(text),
         show_tables.answer([text, text]),
-        show_tables.footnotes({text: 1}),
+        table_writers.html_notes([text]),
         show_run.target(manifest),
         html(drawn),
     ]

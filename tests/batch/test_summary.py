@@ -15,8 +15,8 @@ from diskbook.batch.loop import Batch
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.progress import Table
 from diskbook.batch.standing import Standing, State
+from diskbook.cli import documents
 from diskbook.measure.runs import begin
-from diskbook.report.show import documents
 from support.batches import TINY, Looks, Played, items, priced
 
 

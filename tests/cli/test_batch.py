@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from diskbook.cli import documents
 from diskbook.cli.batch import batch
 from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.report.show import documents
 from support.batches import TINY
 
 

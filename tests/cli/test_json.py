@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from checks import documents as page
 from diskbook import cli
-from diskbook.report.show import documents
+from diskbook.cli import documents
 from support import fio_documents
 
 WHY = ("why", "sample-zone-disks", "--arm", "zrs-z2")

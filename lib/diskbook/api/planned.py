@@ -8,8 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design import scenario_file
-from diskbook.measure.plan import cost, document, text
+from diskbook.cost.estimate import Estimate
+from diskbook.design import scenario_file, schedule
+from diskbook.design.model import Scenario
+from diskbook.measure.plan import cost, sample_size, text
+from diskbook.measure.plan.sample_size import Target
+from diskbook.measure.plan.text import Sources
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,12 +76,28 @@ def plan(
     creation = cost.creation(chosen)
     command = f"diskbook run {scenario} --preset {preset}"
     words = text.plan_text(chosen, target, sources, command, creation.sections)
-    numbers = document.document(chosen, target, sources, creation.estimate, words)
     return PlanResult(
         words,
-        pd.DataFrame([row.model_dump() for row in numbers.needs]),
-        pd.DataFrame([row.model_dump() for row in numbers.costs]),
-        numbers.n_trials,
-        numbers.trials_s,
-        numbers.expected_usd,
+        _needs(chosen, target, sources),
+        _costs(creation.estimate),
+        sample_size.trials(chosen),
+        schedule.seconds(chosen),
+        creation.estimate.usd,
     )
+
+
+def _needs(scenario: Scenario, target: Target, sources: Sources) -> pd.DataFrame:
+    if not target.anything:
+        return pd.DataFrame()
+    known, _ = text.evidence(scenario, sources)
+    ways = sample_size.needs(scenario, known, target, len(sample_size.headline(scenario))).like_these
+    names = ["n_blocks", "n_replicates", "n_trials", "total_s"]
+    return pd.DataFrame(
+        [(way.blocks, way.replicates, way.trials, way.total_s) for way in ways], columns=names
+    )
+
+
+def _costs(estimate: Estimate) -> pd.DataFrame:
+    names = ["what", "count", "hours", "expected_usd", "at_worst_usd"]
+    rows = [(line.what, line.count, line.hours, line.usd, line.worst_usd) for line in estimate.lines]
+    return pd.DataFrame(rows, columns=names)

@@ -53,7 +53,7 @@ def batch(
 
     from diskbook.batch import command, matrix as matrices, place as places, summary
     from diskbook.batch.dask_cluster import Tls
-    from diskbook.report.show import documents
+    from diskbook.cli import documents
 
     asked = matrices.read(Path(matrix))
     given = Tls(*(tls[f"tls_{name}"] for name in ("ca", "cert", "key")))

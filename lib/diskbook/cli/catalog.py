@@ -21,9 +21,10 @@ def catalog(place: str | None, as_json: bool) -> None:
     put many small files into few (docs/catalogue.md).
     """
     from diskbook.batch.catalogue import rebuild
+    from diskbook.cli import document_of
 
     rebuilt = rebuild.of(place)
     if as_json:
-        show_json(rebuild.document(rebuilt))
+        show_json(document_of.catalog(rebuilt))
     else:
         show(rebuilt.words)

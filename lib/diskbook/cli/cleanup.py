@@ -66,6 +66,7 @@ def sweep(
     Ends with 0 when nothing is left to go, with 3 when something is (listed, or not deleted), with 1 or 2
     when a cloud could not be looked at or the command was wrong.
     """
+    from diskbook.cli import document_of
     from diskbook.facts.errors import UsageError
     from diskbook.measure.runs import sweep as sweep_runs, sweep_text
 
@@ -75,7 +76,7 @@ def sweep(
     if as_json:
         with progress_apart(as_json):
             failed = sweep_runs.remove(leftovers, click.echo) if delete else []
-        show_json(sweep_text.document(leftovers, failed))
+        show_json(document_of.sweep(leftovers, failed))
         sys.exit(3 if failed or (leftovers.goes and not delete) else 0)
     click.echo(sweep_text.text_of(leftovers))
     if not leftovers.goes:

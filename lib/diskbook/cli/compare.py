@@ -58,17 +58,20 @@ def compare(
         return
     if place is not None:
         raise UsageError("--runs goes with --scenario; a RUN elsewhere is named by its path or address")
+    from diskbook.cli import document_of
     from diskbook.report.comparing import compared, fail_over as limits, tables, text
 
     share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
     beside = compared.compare(runs)
     outcome = None if share is None else limits.judge(beside, share)
-    if as_csv:
+    if as_json:
+        show_json(document_of.compare(beside, outcome))
+    elif as_csv:
         click.echo(tables.csv(beside), nl=False)
         if outcome:
             click.echo(outcome.words, err=True)
     else:
-        write = tables.as_json if as_json else tables.markdown if as_markdown else text.text
+        write = tables.markdown if as_markdown else text.text
         click.echo(write(beside, outcome))
     if outcome:
         sys.exit(outcome.exit_code)
@@ -76,11 +79,12 @@ def compare(
 
 def _over_runs(scenario: str, place: str | None, as_json: bool, as_markdown: bool, as_csv: bool) -> None:
     """Compare a scenario over all its runs."""
+    from diskbook.cli import document_of
     from diskbook.report.comparing import over_runs, over_runs_text
 
     over = over_runs.compare(scenario, place)
     if as_json:
-        show_json(over_runs_text.document(over))
+        show_json(document_of.compare_runs(over))
         return
     write = over_runs_text.markdown if as_markdown else over_runs_text.csv if as_csv else over_runs_text.text
     click.echo(write(over), nl=not as_csv)

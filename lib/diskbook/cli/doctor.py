@@ -20,7 +20,7 @@ from diskbook.cli.options import (
     ssh_source,
     subscription,
 )
-from diskbook.cli.output import json_option
+from diskbook.cli.output import json_option, show_json
 from diskbook.facts.errors import UsageError
 
 
@@ -43,6 +43,7 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
 
     Each line is ok, or says what to do. Ends with 0 when all are ok, else with 1.
     """
+    from diskbook.cli import document_of
     from diskbook.cloud import kinds
     from diskbook.design import scenario_file
     from diskbook.measure.doctor import check
@@ -67,6 +68,9 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
         ),
     )
     subject = f"{chosen.name}, preset {chosen.preset}, {kind.where}"
-    click.echo((check.json_of if options["as_json"] else check.text_of)(subject, rows))
+    if options["as_json"]:
+        show_json(document_of.doctor(subject, rows))
+    else:
+        click.echo(check.text_of(subject, rows))
     if not check.all_ok(rows):
         sys.exit(1)

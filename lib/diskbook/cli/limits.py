@@ -19,8 +19,9 @@ def limits(size: str, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
+    from diskbook.cli import documents
     from diskbook.facts import catalog, limits as reference
-    from diskbook.report.show import documents, limits as text
+    from diskbook.report.show import limits as text
 
     rows = reference.limits_of(catalog.vm_size(size))
     if as_json:

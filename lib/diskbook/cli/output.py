@@ -12,7 +12,7 @@ import click
 from diskbook.facts.wrap import terminal_width, wrapped
 
 if TYPE_CHECKING:
-    from diskbook.report.show.documents import Document
+    from diskbook.cli.documents import Document
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document (docs/json.md) in place of sentences."

@@ -63,8 +63,9 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     Also how many replicates and blocks it needs for a wanted precision or power. With --cloud azure the
     subscription is asked.
     """
+    from diskbook.cli import document_of
     from diskbook.design import scenario_file
-    from diskbook.measure.plan import document as plan_document, own as own_plan, text as plan_text
+    from diskbook.measure.plan import own as own_plan, text as plan_text
 
     target = plan_text.target_of(
         *(options[name] for name in ("half_width", "power", "effect", "between_runs"))
@@ -89,7 +90,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
         sections, estimate = creation.sections, creation.estimate
     text = plan_text.plan_text(chosen, target, sources, shlex.join(words), sections)
     if as_json:
-        show_json(plan_document.document(chosen, target, sources, estimate, text))
+        show_json(document_of.plan(chosen, target, sources, estimate, text))
     else:
         show(text)
 

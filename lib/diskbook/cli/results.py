@@ -18,10 +18,11 @@ from diskbook.facts.errors import UsageError, unknown
 @json_option
 def list_(as_json: bool) -> None:
     """List scenarios, emulator profiles, and runs with their date, answer and report."""
+    from diskbook.cli import document_of
     from diskbook.measure.runs import overview
 
     if as_json:
-        show_json(overview.document())
+        show_json(document_of.overview())
     else:
         show(overview.text())
 
@@ -90,12 +91,13 @@ def import_(
             )
         click.echo(azure_noise.run(paths, dataset, name))
         return
+    from diskbook.cli import document_of
     from diskbook.importing import preview, text as import_text
 
     if dry_run:
         planned = import_text.dry_run(paths, name, options)
         if as_json:
-            show_json(import_text.planned_document(planned))
+            show_json(document_of.planned_import(planned))
         else:
             click.echo(preview.words(planned))
         return
@@ -105,7 +107,7 @@ def import_(
             click.echo(import_text.text(made))
         page = import_text.report(made.run) if report else None
     if as_json:
-        show_json(import_text.document(made, page))
+        show_json(document_of.imported(made, page))
     elif page:
         click.echo(f"report: {page}")
 
@@ -121,7 +123,7 @@ def tables(name: str, as_json: bool) -> None:
     built = store_tables.build(folder)
     store_tables.write(built, folder.folder)
     if as_json:
-        from diskbook.report.show import documents
+        from diskbook.cli import documents
 
         rows = {"n_trials": len(built.trials), "n_bins": len(built.bins), "n_series": len(built.series)}
         show_json(documents.Tables(run=folder.name, **rows))
@@ -159,11 +161,12 @@ def why(
     given = {name: value for name, value in limits.items() if value is not None}
     if given and by_protocol:
         raise UsageError("--protocol is about comparisons: leave the limits out, or import again with them")
+    from diskbook.cli import document_of
     from diskbook.report.analysis import diagnosis
 
     if by_protocol:
         if as_json:
-            show_json(diagnosis.protocol_document(name, arm, workload))
+            show_json(document_of.protocol(name, arm, workload))
         else:
             show(diagnosis.protocol_of_run(name, arm, workload))
         return
@@ -174,7 +177,7 @@ def why(
     else:
         diagnosed = diagnosis.diagnosed(name, arm, workload)
     if as_json:
-        show_json(diagnosed.document)
+        show_json(document_of.why(diagnosed))
     else:
         show(diagnosed.text)
 
@@ -216,9 +219,6 @@ def why(
     help="auto: light, and dark where the page that it is shown on is. print: for journals, black on white, "
     "colours whose greys differ, PNG of 400 dots to the inch.",
 )
-@click.option(
-    "--svg-text", is_flag=True, help="Keep text as text in the SVG: it takes the reader's own font."
-)
 @click.option("--force", is_flag=True, help="Write over figures of another run.")
 def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...], **look: Any) -> None:
     """Export the figures of RUN: SVG, PNG, caption, long description, numbers, and snippets to paste.
@@ -231,7 +231,7 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
     from diskbook.results import run as runs
 
     run = runs.open_run(name)
-    asked = Look(look["width"], look["theme"], look["svg_text"])
+    asked = Look(look["width"], look["theme"])
     named = beside.check_file(run, file) if file else None
     target = out or write.folder_of_figures(run)
     for path in write.export_figures(analyse(run, named), target, asked, only, force=look["force"]):
@@ -244,6 +244,7 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
 @json_option
 def report(name: str, file: str | None, as_json: bool) -> None:
     """Analyse RUN again, also one of a colleague, and write its report. Asks no cloud and no machine."""
+    from diskbook.cli import document_of
     from diskbook.measure.runs import stage
     from diskbook.results import run as runs
 
@@ -256,7 +257,7 @@ def report(name: str, file: str | None, as_json: bool) -> None:
             reports.prepare()
         ended = outcome.of(run)
     if as_json:
-        show_json(outcome.document(ended))
+        show_json(document_of.report(ended))
     else:
         click.echo(ended.words)
 

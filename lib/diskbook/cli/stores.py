@@ -57,7 +57,7 @@ def verify(place: str, as_json: bool) -> None:
         if not as_json:
             show(run.words)
     if as_json:
-        from diskbook.report.show import documents
+        from diskbook.cli import documents
 
         rows = [documents.StoredRow(**dataclasses.asdict(run)) for run in runs]
         show_json(documents.Verify(runs=rows, n_faults=sum(len(run.faults) for run in runs)))

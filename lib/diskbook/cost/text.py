@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -11,14 +10,15 @@ from diskbook.cost.durations import overwrite_s, settling_s
 from diskbook.cost.estimate import MARGIN, Estimate, Line, of_disks
 from diskbook.design import network_rules, schedule
 from diskbook.design.model import Arm, Disk, Machine, Network, Scenario
-from diskbook.facts import catalog, disk_options, neighbours
+from diskbook.facts import catalog, disk_options, neighbours, table_writers
 from diskbook.facts.catalog import DiskLimits
 from diskbook.facts.disk_options import OPTIONS
+from diskbook.facts.table_writers import Table
 from diskbook.facts.units import MB, duration
 from diskbook.stats import expected
 
-WIDTH = 38
-"""Columns of what is paid for: with the numbers after it a row has 80."""
+WIDTH = 36
+"""Letters of what is paid for: with the numbers after it a row has 80."""
 UNITS = ("GiB", "IOP", "MB/")
 """Beginnings of what is counted in a unit of its own."""
 
@@ -211,9 +211,9 @@ def _limit_text(limit: tuple[float, str]) -> str:
 def cost(estimate: Estimate, limit: float | None, cloud: str) -> str:
     """The cost as a table, with its source, its worst case and the limit."""
     what = "cost" if cloud == "azure" else "cost, if it ran on Azure (on the emulator it costs nothing)"
-    head = f"  {'':<{WIDTH}}{'USD each':>14}{'hours':>6}{'expected':>10}{'at worst':>10}"
-    rows = [_row(line) for line in estimate.lines]
-    total = f"  {'in all, USD':<{WIDTH + 20}}{estimate.usd:>10.2f}{estimate.worst_usd:>10.2f}"
+    total = {"expected": _usd(estimate.usd), "at worst": _usd(estimate.worst_usd)}
+    rows = [*map(_row, estimate.lines), {"": "in all, USD", "USD each": "", "hours": "", **total}]
+    table = Table.of(rows, right=("USD each", "hours", "expected", "at worst"))
     notes = [f"  prices: {estimate.source}", *(f"  {note}" for note in estimate.notes)]
     guessed = sorted(
         {line.what for line in estimate.lines if line.price and line.price.quality == "inferred"}
@@ -223,7 +223,9 @@ def cost(estimate: Estimate, limit: float | None, cloud: str) -> str:
     if estimate.unpriced:
         notes.append(f"  no price is known of {'; '.join(estimate.unpriced)}: it is not in the sum")
     notes += _worst(estimate)
-    return "\n".join([f"{what}:", head, *rows, total, *notes, f"  {_limit(estimate, limit)}"])
+    return "\n".join(
+        [f"{what}:", table_writers.text(table, 2, WIDTH), *notes, f"  {_limit(estimate, limit)}"]
+    )
 
 
 def _worst(estimate: Estimate) -> list[str]:
@@ -290,13 +292,15 @@ def _hourly(estimate: Estimate) -> float:
     return sum(price.usd_per_hour * line.count for line, price in hourly)
 
 
-def _row(line: Line) -> str:
+def _row(line: Line) -> dict[str, str]:
     what = f"{line.count:,.0f} {line.what}" if line.what[:3] in UNITS else f"{line.count:,.0f} x {line.what}"
-    each = "unknown" if line.price is None else f"{line.price.usd:.6g}{_per(line.price.unit)}"
-    hours = "" if line.hours is None else f"{line.hours:.1f}"
-    numbers = f"{each:>14}{hours:>6}{_usd(line.usd):>10}{_usd(line.worst_usd):>10}"
-    first, *rest = textwrap.wrap(what, WIDTH - 1, subsequent_indent="  ", break_long_words=False)
-    return "\n".join([f"  {first:<{WIDTH}}{numbers}", *(f"  {text}" for text in rest)])
+    return {
+        "": what,
+        "USD each": "unknown" if line.price is None else f"{line.price.usd:.6g}{_per(line.price.unit)}",
+        "hours": "" if line.hours is None else f"{line.hours:.1f}",
+        "expected": _usd(line.usd),
+        "at worst": _usd(line.worst_usd),
+    }
 
 
 def _per(unit: str) -> str:

@@ -12,17 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-
-from diskbook.facts.lazily import Lazily
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = Lazily("pandas")
+import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 INTENDED: Mapping[str, str] = MappingProxyType(

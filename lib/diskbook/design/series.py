@@ -7,16 +7,10 @@ limits and credits are drawn on by both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-
-from diskbook.facts.lazily import Lazily
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = Lazily("pandas")
+import pandas as pd
 
 FLAT_CV = 0.003
 FLAT_SAMPLES = 30

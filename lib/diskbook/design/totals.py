@@ -6,17 +6,10 @@ labels, gates and checks all start from it. Pure: tables in, tables out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
-from diskbook.facts.lazily import Lazily
 from diskbook.facts.units import MB
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = Lazily("pandas")
 
 LITTLE_TOLERANCE = 0.01
 CLIENT_MS = 0.02

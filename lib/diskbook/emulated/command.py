@@ -51,7 +51,7 @@ def status(as_json: bool) -> None:
 
     rows = lifecycle.status()
     if as_json:
-        from diskbook.report.show.documents import EmulatorRow, Emulators
+        from diskbook.cli.documents import EmulatorRow, Emulators
 
         listed = [
             EmulatorRow(name=row.name, state=row.state, profile=row.profile, endpoint=row.endpoint or "")

@@ -1,7 +1,4 @@
-"""Libraries and objects that are imported when they are first needed.
-
-An emulator, and a command that only looks at a run, never make a table; pandas takes most of their start.
-"""
+"""Objects that tables name by text, and that are imported when they are first asked for."""
 
 from __future__ import annotations
 
@@ -13,26 +10,6 @@ from diskbook.facts.errors import UsageError
 
 EXTRA = ("adlfs", "dask", "distributed", "fsspec")
 """Packages of the extra `cluster` (pyproject.toml)."""
-
-
-class Lazily:
-    """A library by its name, or "module:object"; whatever is asked of it is asked of that.
-
-    A module names it where it would import the library, and imports that for the checker of types alone::
-
-        if TYPE_CHECKING:
-            import pandas as pd
-        else:
-            pd = Lazily("pandas")
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        module, _, member = self._name.partition(":")
-        library = import_module(module)
-        return getattr(getattr(library, member) if member else library, name)
 
 
 def imported(where: str, what: str) -> Any:

@@ -16,9 +16,10 @@ import pandas as pd
 
 from diskbook.design import schema
 from diskbook.design.vocabulary import Verdict
-from diskbook.facts import paths
+from diskbook.facts import paths, table_writers
 from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.table_writers import Table
 from diskbook.importing import names, preview, run as importer
 from diskbook.importing.scenario import Settings
 from diskbook.report import figures
@@ -26,15 +27,13 @@ from diskbook.report.analysis import beside, protocol, report as reports
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures.export import export
 from diskbook.report.figures.style import Picture
-from diskbook.report.show import conformance, documents, doubt_words, html, sentences, tables
+from diskbook.report.show import conformance, doubt_words, sentences, tables
 from diskbook.results import run as runs, tables as store_tables
 from diskbook.results.run import Run
 
 _MOST_LINES = 40
 _MOST_VERDICTS = 5
 _LONGEST = {"arm": 24, "workload": 34}
-_WORDS = ("arm", "load", "label")
-"""Columns that are no numbers."""
 _NUMBER = re.compile(r"\d[\d.,]*")
 _MOST_PANELS = 4
 
@@ -61,7 +60,7 @@ def run(
 
 
 def dry_run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) -> importer.Planned:
-    """Find what would be imported; nothing is written. `preview.words` says it, `planned_document` as well.
+    """Find what would be imported; nothing is written. `preview.words` says it.
 
     Raises
     ------
@@ -69,35 +68,6 @@ def dry_run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) 
         See `importer.plan`.
     """
     return importer.plan(files, name or runs.new_name("imported"), Settings(**options))
-
-
-def planned_document(planned: importer.Planned) -> documents.Import:
-    """What would be imported, for programs."""
-    arms = Counter(entry.arm for entry in planned.entries)
-    return documents.Import(
-        run=planned.name,
-        written=False,
-        arms={arm: arms[arm] for arm in planned.arms},
-        n_measurements=len(planned.entries),
-        remarks=list(planned.flags),
-        not_used=list(planned.refused),
-        paths_read_as=list(planned.reading),
-        report="",
-    )
-
-
-def document(made: importer.Imported, page: Path | None = None) -> documents.Import:
-    """What was imported, for programs; `page` is the report, where one was made."""
-    return documents.Import(
-        run=made.run.name,
-        written=True,
-        arms=dict(made.arms),
-        n_measurements=made.n_trials,
-        remarks=list(made.flags),
-        not_used=list(made.refused),
-        paths_read_as=list(made.reading),
-        report=str(page or ""),
-    )
 
 
 def report(run: Run) -> Path:
@@ -163,25 +133,19 @@ def _verdicts(a: Analysis) -> list[str]:
 
 def _cells(cells: pd.DataFrame) -> list[str]:
     """Every cell in a line: what was measured, how often, and what it is worth."""
-    shown = pd.DataFrame(
+    rows = [
         {
-            "arm": [names.short(arm, _LONGEST["arm"]) for arm in cells["arm"]],
-            "load": [names.short(load, _LONGEST["workload"]) for load in cells["workload"]],
-            "n": cells["n_trials"].astype(str),
-            "IOPS": cells["iops"].map(html.figure),
-            "MB/s": cells["mb_s"].map(html.figure),
-            "mean, ms": cells["lat_mean_ms"].map(html.figure),
-            "label": [tables.label_words(row) for row in cells.to_dict("records")],
+            "arm": names.short(row["arm"], _LONGEST["arm"]),
+            "load": names.short(row["workload"], _LONGEST["workload"]),
+            "n": row["n_trials"],
+            "IOPS": row["iops"],
+            "MB/s": row["mb_s"],
+            "mean, ms": row["lat_mean_ms"],
+            "label": tables.label_words(row),
         }
-    ).replace("nan", "")
-    rows = [tuple(map(str, shown)), *shown.itertuples(index=False, name=None)]
-    columns = list(zip(*rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    padded = [
-        [text.ljust(width) if column[0] in _WORDS else text.rjust(width) for text in column]
-        for column, width in zip(columns, widths, strict=True)
+        for row in cells.to_dict("records")
     ]
-    return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)]
+    return table_writers.text(Table.of(rows)).splitlines()
 
 
 def _alike(notes: Sequence[str]) -> list[str]:

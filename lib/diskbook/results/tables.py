@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from diskbook.design import rate_windows, schedule, schema
 from diskbook.design.model import Workload
 from diskbook.design.schema import validate
-from diskbook.facts import aside, neighbours
+from diskbook.facts import neighbours
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
@@ -42,8 +42,6 @@ _SOMETIMES = (
     *(schema.METRICS, schema.COUNTERS, schema.FLEET, schema.LOSSES, schema.GUEST),
     schema.EVIDENCE,
 )
-_FEW = 32
-"""Trials of which the raw results are read sooner than a process is forked."""
 _LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 
 
@@ -146,8 +144,7 @@ def _results(
 ) -> dict[int, Measurement]:
     """Raw results of the trials that came to an end, by the number of their event."""
     ended = [number for number in workloads if events[number - 1]["status"] == "ok"]
-    read = aside.each(lambda number: read_trial(events[number - 1], workloads[number]), ended, _FEW)
-    return dict(zip(ended, read, strict=True))
+    return {number: read_trial(events[number - 1], workloads[number]) for number in ended}
 
 
 @dataclass

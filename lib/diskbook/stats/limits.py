@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from diskbook.design.series import Samples, flat_trials, moving_trials
 from diskbook.design.totals import (
@@ -24,14 +25,8 @@ from diskbook.design.totals import (
     trial_totals,
 )
 from diskbook.design.vocabulary import CreditState, Label
-from diskbook.facts.lazily import Lazily
 from diskbook.facts.units import MB
 from diskbook.stats import saturation
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = Lazily("pandas")
 
 __all__ = [
     "LIMITS",

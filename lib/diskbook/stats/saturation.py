@@ -20,18 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from diskbook.design.vocabulary import Label
-from diskbook.facts.lazily import Lazily
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = Lazily("pandas")
 
 SATURATED = 2.0
 """I/Os in flight as a multiple of those that the rate needs, from which on half of the wait is a queue."""

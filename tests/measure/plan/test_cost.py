@@ -57,7 +57,7 @@ def test_a_plan_offline(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert "vCPUs, standardDASv4Family: 36" in text and "public addresses: 9" in text
     assert "no limit binds here" in text
     rows = text.partition("USD each")[2].partition("in all, USD")[0].splitlines()
-    assert max(map(len, rows)) == 80  # tests/cli/test_width.py has the sentences
+    assert max(map(len, rows)) <= 80  # tests/cli/test_width.py has the sentences
 
 
 def test_settling_is_said_in_hours_and_dollars(
@@ -209,7 +209,7 @@ def test_a_plan_of_volumes(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     )  # a third of what reads may have, since all write
     assert "24 x disk P30" in text and "is within the limit of 75 USD" in text
     rows = text.partition("USD each")[2].partition("in all, USD")[0].splitlines()
-    assert max(map(len, rows)) == 80  # tests/cli/test_width.py has the sentences
+    assert max(map(len, rows)) <= 80  # tests/cli/test_width.py has the sentences
 
 
 def test_a_witness_is_named_with_its_cluster() -> None:

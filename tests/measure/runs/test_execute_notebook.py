@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import psutil
 import pytest
 
 import diskbook
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.runs import kernel_ahead, kernel_sockets, scratch_folders
+from diskbook.measure.runs import scratch_folders
 from diskbook.measure.runs.execute_notebook import USER_ERRORS
 
 # What the kernel, and the process that executes the notebook, listen on.
@@ -25,7 +24,6 @@ LISTENING = """import json
 import os
 import socket
 
-import psutil
 
 family = [psutil.Process(), psutil.Process().parent()]
 ports = [
@@ -81,15 +79,18 @@ def test_sockets_lie_elsewhere_where_the_temporary_folder_has_a_long_name(tmp_pa
     assert done.returncode == 0, done.stderr
     facts = json.loads(text)
     assert facts["ports"] == [] and facts["mode"] == 0o700
-    assert all(path.startswith(f"/tmp/{kernel_sockets.SCRATCH}") for path in facts["sockets"])
+    assert all(path.startswith(f"/tmp/{scratch_folders.PREFIX}") for path in facts["sockets"])
     assert not any(Path(path).parent.exists() for path in facts["sockets"])
 
 
 def test_without_a_short_folder_there_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(kernel_sockets, "places", lambda: [tmp_path / ("x" * 90)])
-    with pytest.raises(DiskbookError, match="too long for a socket; shorten TMPDIR"), kernel_sockets.folder():
+    monkeypatch.setattr(scratch_folders, "places", lambda: [tmp_path / ("x" * 90)])
+    with (
+        pytest.raises(DiskbookError, match="too long for a socket; shorten TMPDIR"),
+        scratch_folders.sockets(),
+    ):
         pass
 
 
@@ -97,19 +98,19 @@ def test_a_socket_fits_into_every_folder_that_is_made(monkeypatch: pytest.Monkey
     with tempfile.TemporaryDirectory() as place:
         longest = Path(place) / ("x" * 30)
         longest.mkdir()
-        monkeypatch.setattr(kernel_sockets, "places", lambda: [longest])
-        with kernel_sockets.folder() as folder:
+        monkeypatch.setattr(scratch_folders, "places", lambda: [longest])
+        with scratch_folders.sockets() as folder:
             assert folder.stat().st_mode & 0o777 == 0o700
-            assert len(f"{kernel_sockets.settings(folder)['ip']}-5") <= 103
+            assert len(f"{folder / scratch_folders.SOCKET}-5") <= scratch_folders.LONGEST
         assert not folder.exists()
 
 
 def test_folders_of_killed_processes_are_found_wherever_they_are(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    left = tmp_path / f"{kernel_sockets.SCRATCH}4194999-x"  # above any number that Linux gives
+    left = tmp_path / f"{scratch_folders.PREFIX}4194999-x"  # above any number that Linux gives
     left.mkdir()
-    monkeypatch.setattr(kernel_sockets, "places", lambda: [tmp_path])
+    monkeypatch.setattr(scratch_folders, "places", lambda: [tmp_path])
     scratch_folders.clear()
     assert not left.exists()
 
@@ -125,24 +126,18 @@ def test_every_error_of_ours_is_told_as_a_sentence() -> None:
     assert ours == set(USER_ERRORS)
 
 
-AHEAD = """import os
+STANDARD_INPUT = """import os
 import sys
 
-print(sys.stdin.read(), os.environ["MPLBACKEND"], "pandas" in sys.modules, len(sys.argv))"""
+print(sys.executable, repr(sys.stdin.read()), os.environ["MPLBACKEND"])"""
 
 
 @pytest.mark.emulator
-def test_a_kernel_has_imported_what_cells_begin_with_and_is_otherwise_as_ever(tmp_path: Path) -> None:
-    done, text = execute(tmp_path, AHEAD, "from diskbook.design import schema\nfrom diskbook import nothing")
-    assert text.split()[:2] == ["module://matplotlib_inline.backend_inline", "True"]
-    assert done.returncode == 1 and "cannot import name 'nothing'" in done.stderr
-
-
-@pytest.mark.emulator
-def test_a_kernel_that_nobody_takes_ends(tmp_path: Path) -> None:
-    before = set(psutil.Process().children())
-    with kernel_ahead.begun(tmp_path / "missing.ipynb"):
-        (kernel,) = set(psutil.Process().children()) - before
-        assert kernel.is_running()
-    assert not kernel.is_running()
-    assert kernel_ahead.taken([], {}, "/") is None
+def test_a_kernel_is_this_python_whatever_is_installed_under_its_name(tmp_path: Path) -> None:
+    kernel = tmp_path / "jupyter" / "kernels" / "python3"
+    kernel.mkdir(parents=True)
+    strange = {"argv": ["/bin/false", "{connection_file}"], "display_name": "Python 3", "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(strange))
+    done, text = execute(tmp_path, STANDARD_INPUT, JUPYTER_PATH=str(tmp_path / "jupyter"))
+    assert done.returncode == 0, done.stderr
+    assert text.split() == [sys.executable, "''", "module://matplotlib_inline.backend_inline"]

@@ -11,6 +11,7 @@ import pytest
 from checks import many_runs
 from diskbook.batch import shelf
 from diskbook.batch.catalogue import entry
+from diskbook.cli import document_of
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import outcome, overview
 from diskbook.report.analysis import answer
@@ -20,7 +21,7 @@ from diskbook.results.run import Run
 READERS: dict[str, Callable[[Run], object]] = {
     "answer": answer.of_run,
     "catalogue": entry.read,
-    "ending": lambda run: outcome.document(outcome.Outcome(run, "", run.folder)),
+    "ending": lambda run: document_of.report(outcome.Outcome(run, "", run.folder)),
     "site": entries.read,
 }
 DAMAGES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {

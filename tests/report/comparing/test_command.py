@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
+from diskbook.cli import document_of
 from diskbook.cli.compare import compare
-from diskbook.report.comparing import compared, spread, tables
+from diskbook.report.comparing import compared, spread
 from diskbook.report.figures.export import as_svg
 from diskbook.results.run import Run
 from support import beside
@@ -80,7 +81,8 @@ def test_csv_and_markdown_have_a_row_a_comparison(runs: dict[str, Run]) -> None:
 
 
 def test_json_has_no_nan(runs: dict[str, Run]) -> None:
-    text = tables.as_json(compared.compare([str(runs[name].folder) for name in ("default", "slower")]))
+    held = compared.compare([str(runs[name].folder) for name in ("default", "slower")])
+    text = document_of.compare(held).text
     content = json.loads(text, parse_constant=pytest.fail)
     assert {row["verdict"] for row in content["comparisons"]} >= {"difference", ""}
     assert content["schema"] == "diskbook/compare/1" and content["fail_over"] is None
@@ -107,5 +109,5 @@ def test_the_figure_has_a_row_a_run_and_words_for_who_cannot_see_it(runs: dict[s
 def test_twenty_runs_take_at_most_five_seconds(runs: dict[str, Run], tmp_path: Path) -> None:
     names = [beside.copied(runs["default"], tmp_path / f"run-{number}").folder for number in range(20)]
     began = time.process_time()  # others may have the processor as well
-    assert tables.as_json(compared.compare([str(name) for name in names]))
+    assert document_of.compare(compared.compare([str(name) for name in names])).text
     assert time.process_time() - began < 5

@@ -254,10 +254,9 @@ def test_a_png_is_painted_in_its_theme(ratios: Picture) -> None:
         assert ink in colours
 
 
-def test_text_stays_text_on_request(ratios: Picture) -> None:
-    drawing = as_svg(ratios, "auto", text=True).decode()
+def test_text_stays_text(ratios: Picture) -> None:
+    drawing = as_svg(ratios).decode()
     assert "Headline</text>" in drawing and "Verdana, Arial, sans-serif" in drawing
-    assert "<text" not in as_svg(ratios).decode()
 
 
 def test_what_is_beside_a_figure_can_be_pasted(ratios: Picture, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from diskbook.batch.catalogue import entry as entries, parts, place, schema, sto
 from diskbook.batch.stores import address
 from diskbook.facts import files, paths
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.report.show import documents
 from diskbook.results import run as runs
 from diskbook.results.run import Run
 
@@ -45,12 +44,6 @@ def of(name: str | None = None) -> Rebuilt:
         rows, left_out = stored.rebuild(store)
         return Rebuilt(str(store / place.NAME), rows, tuple(left_out))
     return rebuild(Path(name) if name is not None else runs.runs_root())
-
-
-def document(rebuilt: Rebuilt) -> documents.Catalog:
-    """What was made, for programs."""
-    rows = {f"n_{table}": number for table, number in rebuilt.rows.items()}
-    return documents.Catalog(folder=str(rebuilt.folder), left_out=list(rebuilt.left_out), **rows)
 
 
 def rebuild(folder: Path) -> Rebuilt:

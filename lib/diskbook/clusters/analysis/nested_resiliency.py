@@ -19,6 +19,7 @@ from diskbook.clusters.analysis.nested import (
 )
 from diskbook.clusters.figures.ratio_map import Across
 from diskbook.design.model import Scenario
+from diskbook.facts.table_writers import capital
 from diskbook.facts.units import KIB
 from diskbook.report.analysis.needs import Section
 from diskbook.report.analysis.once import once
@@ -26,7 +27,6 @@ from diskbook.report.analysis.published import claims, figures as published, tab
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture
 from diskbook.report.show.html import Html, escaped, table
-from diskbook.report.show.tables import capital
 
 ARTICLE = "nested-resiliency"
 

@@ -17,22 +17,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from diskbook.clusters.design.volume_rules import COPIES
 from diskbook.design.model import VolumeKind
-from diskbook.facts.lazily import Lazily
 from diskbook.facts.nan_equal import NanEqual
 from diskbook.facts.units import KIB, MB
 from diskbook.stats.credit import BURST_S
 from diskbook.stats.limits import LIMITS, Limit
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = Lazily("pandas")
 
 IOS_A_WRITE: Mapping[str, int] = {**COPIES, "nested-parity": 8}
 """I/Os of all disks together that a small write takes: its copies; of parity, reads and writes in place."""

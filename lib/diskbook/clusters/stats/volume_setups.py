@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from diskbook.clusters.design import fleets
 from diskbook.clusters.stats import volume_bound
@@ -18,14 +20,8 @@ from diskbook.clusters.stats.volume_bound import Rates, Setup, Shape
 from diskbook.design import volume_words
 from diskbook.design.model import Disk, Scenario, Volume, Workload
 from diskbook.facts import catalog, disk_options
-from diskbook.facts.lazily import Lazily
 from diskbook.stats import credit
 from diskbook.stats.credit import Part
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = Lazily("pandas")
 
 _RATES = ("iops", "mb_s", "burst_iops", "burst_mb_s")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diskbook.cloud.check import Check, State
-from diskbook.report.show.documents import CheckRow, Doctor
 
 
 def all_ok(checks: Sequence[Check]) -> bool:
@@ -20,9 +19,3 @@ def text_of(subject: str, checks: Sequence[Check]) -> str:
     bad = sum(check.state != State.OK for check in checks)
     last = "all is there; nothing was created" if not bad else f"{bad} of {len(checks)} lines to mend first"
     return "\n".join([f"{subject}:", *lines, last])
-
-
-def json_of(subject: str, checks: Sequence[Check]) -> str:
-    """The same for programs."""
-    rows = [CheckRow(name=check.name, state=check.state, text=check.text) for check in checks]
-    return Doctor(of=subject, ok=all_ok(checks), checks=rows).text

@@ -11,11 +11,12 @@ from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
 from diskbook.design import attachments, schedule, volume_words
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.vocabulary import Provenance, Scope
-from diskbook.facts import compute_buckets, disk_options, neighbours, noise
+from diskbook.facts import compute_buckets, disk_options, neighbours, noise, table_writers
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.errors import UsageError
 from diskbook.facts.quantities import many
+from diskbook.facts.table_writers import Table
 from diskbook.facts.units import KIB, duration, parse_percent, percent
 from diskbook.measure.plan import sample_size, single_ios
 from diskbook.measure.plan.sample_size import Evidence, Need, Needs, Target
@@ -418,9 +419,8 @@ def _needs(scenario: Scenario, needs: Needs, target: Target, family: int) -> str
         f"needed for {' and '.join(asked)}:",
         *_needed_of_these(scenario, needs.these),
         "  disks like these:",
-        "    blocks  replicates  trials  one after another  in parallel",
+        _ways(needs.like_these),
     ]
-    lines += [f"    {_row(need)}" for need in needs.like_these]
     return "\n".join(lines)
 
 
@@ -431,8 +431,7 @@ def _two_runs(scenario: Scenario, ways: Sequence[Need], target: Target, command:
     lines = [
         f"needed of each of two runs, to find a ratio of their ratios of {ratio:g} with {percent(chance)} "
         "power (diskbook compare, disks like these):",
-        "    blocks  replicates  trials  one after another  in parallel",
-        *(f"    {_row(need)}" for need in ways),
+        _ways(ways),
         _price(scenario, cheapest),
         _command(scenario, cheapest, command),
     ]
@@ -463,10 +462,21 @@ def _needed_of_these(scenario: Scenario, need: Need) -> list[str]:
     return [blocks] * (True in alone) + [replicates] * (False in alone)
 
 
-def _row(need: Need) -> str:
-    beyond = "  (more than a scenario may have)" if need.replicates > sample_size.MOST_REPLICATES else ""
-    times = f"{duration(need.total_s):>17}  {duration(need.replicate_s):>11}"
-    return f"{need.blocks:>6}  {need.replicates:>10}  {need.trials:>6}  {times}{beyond}"
+def _ways(ways: Sequence[Need]) -> str:
+    """Ways to reach it, a row each."""
+    beyond = "(more than a scenario may have)"
+    rows = [
+        {
+            "blocks": way.blocks,
+            "replicates": way.replicates,
+            "trials": way.trials,
+            "one after another": duration(way.total_s),
+            "in parallel": duration(way.replicate_s),
+            "": beyond if way.replicates > sample_size.MOST_REPLICATES else "",
+        }
+        for way in ways
+    ]
+    return table_writers.text(Table.of(rows, right=("one after another", "in parallel")), indent=4)
 
 
 def _command(scenario: Scenario, need: Need, command: str) -> str:

@@ -10,13 +10,11 @@ import json
 import os
 import sys
 import tempfile
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from diskbook.facts import imports, paths
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.runs import kernel_ahead, kernel_sockets
+from diskbook.measure.runs import scratch_folders
 
 USER_ERRORS = (
     "DiskbookError",
@@ -42,25 +40,15 @@ USER_ERRORS = (
 """DiskbookError and all of its kind: of what a cell raised papermill knows the name alone."""
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user
 
-# By name: they take long to import as well.
-_MANAGER = "diskbook.measure.runs.kernel_manager.OwnKernelManager"
-_ENGINE = "diskbook.measure.runs.sparing_engine"
-
 
 def main(source: str, target: str, parameters: str) -> int:
     """Execute `source` with parameters (JSON text) into `target`; return the exit status."""
-    with kernel_ahead.begun(Path(source)):
-        return _executed(source, target, parameters)
-
-
-def _executed(source: str, target: str, parameters: str) -> int:
     # A second, which the parent, who wants a constant of this module, need not spend.
-    with imports.without(*imports.SPECIAL_FORMATS, *imports.REMOTE_NOTEBOOKS):
-        from papermill.exceptions import PapermillExecutionError
+    from papermill.exceptions import PapermillExecutionError
 
     _keep_files_together()
     try:
-        with kernel_sockets.folder() as sockets:
+        with scratch_folders.sockets() as sockets:
             _execute(source, target, json.loads(parameters), sockets)
     except PapermillExecutionError as error:
         if error.ename in USER_ERRORS:
@@ -83,6 +71,8 @@ def _execute(source: str, target: str, parameters: dict[str, Any], sockets: Path
     import papermill
     from traitlets.config import Config
 
+    # By default a kernel listens on TCP ports of this machine, to which every user of it can connect.
+    socket, file = str(sockets / scratch_folders.SOCKET), str(sockets / "kernel.json")
     # A notebook of somebody's own may name neither kernel nor language; all of ours are Python.
     papermill.execute_notebook(
         source,
@@ -91,19 +81,25 @@ def _execute(source: str, target: str, parameters: dict[str, Any], sockets: Path
         progress_bar=False,
         kernel_name="python3",
         language="python",
-        engine_name=import_module(_ENGINE).NAME if _is_analysis(source) else None,
-        kernel_manager_class=_MANAGER,
-        shutdown_kernel="immediate" if _is_analysis(source) else "graceful",
-        config=Config(KernelManager=kernel_sockets.settings(sockets)),
+        kernel_manager_class=_own_kernels(),
+        config=Config(KernelManager={"transport": "ipc", "ip": socket, "connection_file": file}),
     )
 
 
-def _is_analysis(source: str) -> bool:
-    """Whether it is a notebook of the workbook's that leaves nothing to do at its end: no machine, no file.
+def _own_kernels() -> type:
+    """Return the class that starts kernels, always with the Python of this environment.
 
-    A Python that has imported so much takes a second to end in good order.
+    jupyter_client would start what a user has installed under the name that a notebook asks for. Its kernels
+    end with this process, also when that is killed.
     """
-    return Path(source).resolve().is_relative_to(paths.NOTEBOOKS) and Path(source).stem.startswith("3-")
+    from jupyter_client.manager import AsyncKernelManager
+
+    class OwnKernelManager(AsyncKernelManager):
+        def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
+            program = [sys.executable, "-m", "diskbook.measure.runs.kernel"]
+            return [*program, "-f", self.connection_file, *(extra_arguments or [])]
+
+    return OwnKernelManager
 
 
 def _keep_files_together() -> None:

@@ -1,4 +1,4 @@
-"""What a run ended in, in words and for programs."""
+"""What a run ended in, in words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diskbook.facts import neighbours
-from diskbook.report.analysis import answer as answers, report as reports
-from diskbook.report.show import documents
+from diskbook.report.analysis import report as reports
 from diskbook.results.run import Run
 
 
@@ -26,19 +25,6 @@ class Outcome:
         """Last words of a command."""
         answer = [self.headline, self.protocol] if self.protocol else [self.headline]
         return "\n".join(["", *answer, "", f"report: {self.report}"])
-
-
-def document(outcome: Outcome) -> documents.Report:
-    """What a run ended in, for programs."""
-    rows = answers.comparisons(outcome.run)[list(documents.Judged.model_fields)].to_dict("records")
-    return documents.Report(
-        run=outcome.run.name,
-        provenance=outcome.run.manifest["provenance"],
-        answer=outcome.headline,
-        protocol=outcome.protocol,
-        report=str(outcome.report),
-        comparisons=[documents.Judged.model_validate(row) for row in rows],
-    )
 
 
 def of(run: Run) -> Outcome:

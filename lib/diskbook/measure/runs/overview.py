@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,24 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.visible import visible
 from diskbook.hosts import stage as own_hosts
 from diskbook.report.analysis import report as reports
-from diskbook.report.show.documents import Overview, RunRow, ScenarioRow
 from diskbook.results import run as runs
 from diskbook.results.run import Run
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run in the run folder; see `documents.RunRow`."""
+
+    run: str
+    scenario: str
+    preset: str
+    provenance: str
+    state: str
+    begun_utc: str
+    answer: str
+    report: str
+    standing: str
+
 
 _COLUMNS = ("run", "scenario", "preset", "provenance", "state", "answer", "report")
 
@@ -43,11 +59,11 @@ def scenarios() -> pd.DataFrame:
 
 def runs_table() -> pd.DataFrame:
     """Runs in the run folder: what they are of, whether all is measured, the answer, what still stands."""
-    rows = [row.model_dump() for row in run_rows()[0]]
-    return pd.DataFrame(rows, columns=list(RunRow.model_fields)).set_index("run")
+    names = [field.name for field in fields(ListedRun)]
+    return pd.DataFrame([asdict(row) for row in run_rows()[0]], columns=names).set_index("run")
 
 
-def run_rows() -> tuple[list[RunRow], list[str]]:
+def run_rows() -> tuple[list[ListedRun], list[str]]:
     """Runs in the run folder, by name, and a sentence for each that cannot be read."""
     folder, rows, unreadable = runs.runs_root(), [], []
     known = _catalogued(folder)
@@ -69,31 +85,15 @@ def _catalogued(folder: Path) -> dict[str, dict[str, Any]]:
     return {row["run"]: row for row in rows if not row["stands"]}
 
 
-def _joined_row(folder: Path, row: dict[str, Any]) -> RunRow:
+def _joined_row(folder: Path, row: dict[str, Any]) -> ListedRun:
     begun, report = json.loads(row["manifest_json"])["created_utc"], row["report"]
-    return RunRow(
+    return ListedRun(
         **{name: row[name] for name in _COLUMNS if name not in ("answer", "report")},
         begun_utc=begun,
         answer=row["answer"] or "",
         report=_place(folder / report) if report else "",
         standing="",
     )
-
-
-def document() -> Overview:
-    """What there is, for programs."""
-    rows = [
-        ScenarioRow(
-            scenario=str(name),
-            question=row["question"],
-            n_arms=row["arms"],
-            n_workloads=row["workloads"],
-            region=row["region"],
-        )
-        for name, row in scenarios().to_dict("index").items()
-    ]
-    listed, unreadable = run_rows()
-    return Overview(scenarios=rows, profiles=profiles(), runs=listed, unreadable=unreadable)
 
 
 def text() -> str:
@@ -115,7 +115,7 @@ def profiles() -> list[str]:
     return sorted(path.stem for path in paths.PROFILES.glob("*.toml"))
 
 
-def _lines(row: RunRow) -> list[str]:
+def _lines(row: ListedRun) -> list[str]:
     first = f"  {row.run}  {row.provenance}  {row.state}  {row.begun_utc[:10]}"
     return [
         f"{first}  {row.standing}" if row.standing else first,
@@ -124,9 +124,9 @@ def _lines(row: RunRow) -> list[str]:
     ]
 
 
-def _run_row(run: Run) -> RunRow:
+def _run_row(run: Run) -> ListedRun:
     manifest, report = run.manifest, run.folder / "report.html"
-    return RunRow(
+    return ListedRun(
         run=run.name,
         scenario=manifest["scenario"]["name"],
         preset=manifest["preset"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from diskbook.cloud.azure.expiry import span
 from diskbook.cloud.azure.sweep import Group
+from diskbook.facts import table_writers
+from diskbook.facts.table_writers import Table
 from diskbook.measure.runs.sweep import Place, SweepReport
-from diskbook.report.show.documents import GroupRow, LeftoverRow, Sweep
 
 
 def text_of(report: SweepReport) -> str:
@@ -26,23 +26,27 @@ def text_of(report: SweepReport) -> str:
 
 
 def _place_text(place: Place) -> str:
-    head = ("group", "run", "owner", "scenario", "age", "expires", "holds", "state")
-    rows = [head, *(_row(group) for group in place.groups)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join([f"{place.title}:", *(f"  {line}".rstrip() for line in lines)])
+    return f"{place.title}:\n{table_writers.text(Table.of(list(map(_row, place.groups))), indent=2)}"
 
 
-def _row(group: Group) -> tuple[str, ...]:
+def _row(group: Group) -> dict[str, str]:
     label, now = group.label, datetime.now(UTC)
+    row = {"group": group.name, **dict.fromkeys(("run", "owner", "scenario", "age", "expires"), "-")}
+    last = {"holds": group.holds, "state": group.state}
     if label is None:
-        return (group.name, "-", "-", "-", "-", "-", group.holds, group.state)
-    age = span((now - label.created).total_seconds()) if label.created else "?"
+        return row | last
     left_s = (label.expires - now).total_seconds()
     when = f"in {span(left_s)}" if left_s > 0 else f"{span(-left_s)} ago"
-    state = f"{group.state}: goes" if group.goes else group.state
-    expires = f"{label.expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC, {when}"
-    return (group.name, label.run, label.owner, label.scenario, age, expires, group.holds, state)
+    return {
+        "group": group.name,
+        "run": label.run,
+        "owner": label.owner,
+        "scenario": label.scenario,
+        "age": span((now - label.created).total_seconds()) if label.created else "?",
+        "expires": f"{label.expires.astimezone(UTC):%Y-%m-%d %H:%M} UTC, {when}",
+        "holds": group.holds,
+        "state": f"{group.state}: goes" if group.goes else group.state,
+    }
 
 
 def foreign_question(report: SweepReport) -> str:
@@ -57,35 +61,3 @@ def going(report: SweepReport) -> str:
     others = report.goes - groups
     parts = [f"{groups} {'group' if groups == 1 else 'groups'}"] if groups else []
     return ", ".join([*parts, *([f"{others} on this computer"] if others else [])])
-
-
-def document(report: SweepReport, not_deleted: Sequence[str] = ()) -> Sweep:
-    """The report of a sweep, for programs.
-
-    Parameters
-    ----------
-    report
-        As it was listed, before anything was deleted.
-    not_deleted
-        What could not be deleted, a sentence each.
-    """
-    return Sweep(
-        groups=[_group_row(place.title, group) for place in report.places for group in place.groups],
-        here=[LeftoverRow(what=leftover.text, goes=leftover.goes) for leftover in report.leftovers],
-        notes=list(report.notes),
-        n_to_go=report.goes,
-        not_deleted=list(not_deleted),
-    )
-
-
-def _group_row(cloud: str, group: Group) -> GroupRow:
-    label = group.label
-    return GroupRow(
-        cloud=cloud,
-        group=group.name,
-        run=label.run if label else "",
-        expires_utc=label.expires.astimezone(UTC).isoformat() if label else "",
-        holds=group.holds,
-        state=group.state,
-        goes=group.goes,
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,8 @@ from diskbook.facts.errors import UsageError, unknown
 from diskbook.report.analysis.run import Analysis, analyse, analyse_with
 from diskbook.report.show import conformance, doubt_words, facts
 from diskbook.report.show.analysed import Analysed
-from diskbook.report.show.documents import CellRow, ComparisonRow, PointRow, Protocol, Why
 from diskbook.stats import diagnosis
-from diskbook.stats.protocol import Conformance, Finding
+from diskbook.stats.protocol import Conformance
 
 
 @dataclass(frozen=True)
@@ -40,28 +39,6 @@ class Diagnosed:
             *([f"{doubt_words.HEAD}:", *(f"  {line}" for line in self.doubts)] if self.doubts else []),
         ]
         return "\n".join([*lines, diagnosis.text(list(self.findings)), platform_text(self.cells)])
-
-    @property
-    def document(self) -> Why:
-        """For programs."""
-        cells = {(row["arm"], row["workload"]): row for row in self.cells.to_dict("records")}
-        rows = [_cell_row(item, cells[item.arm, item.workload]) for item in self.findings]
-        name, provenance = self.analysis.run.name, self.analysis.provenance
-        return Why(run=name, provenance=provenance, doubts=list(self.doubts), cells=rows)
-
-
-def _cell_row(item: diagnosis.Finding, cell: Mapping[Hashable, Any]) -> CellRow:
-    return CellRow(
-        arm=item.arm,
-        workload=item.workload,
-        verdict=item.verdict,
-        cause=item.cause,
-        remedy=item.remedy,
-        iops=float(cell["iops"]),
-        mb_s=float(cell["mb_s"]),
-        lat_mean_ms=float(cell["lat_mean_ms"]),
-        platform=str(cell["platform"]),
-    )
 
 
 def of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
@@ -158,35 +135,12 @@ def protocol_of_run(name: str, arm: str | None = None, workload: str | None = No
 
 def protocol_text(a: Analysed, arm: str | None = None, workload: str | None = None) -> str:
     """What the comparisons of an analysed run lack of the protocol; see `protocol_of_run`."""
-    chosen = _comparisons(a, arm, workload)
+    chosen = comparisons(a, arm, workload)
     lines = [f"run {a.run.name}, {conformance.counted(chosen)}", f"points: {conformance.PAGE}"]
     return "\n\n".join(filter(None, ["\n".join(lines), conformance.text(chosen)]))
 
 
-def protocol_document(name: str, arm: str | None = None, workload: str | None = None) -> Protocol:
-    """The same for programs; see `protocol_of_run`."""
-    a = analyse(name)
-    rows = [
-        ComparisonRow(
-            arm=item.arm,
-            base_arm=item.base_arm,
-            workload=item.workload,
-            metric=item.metric,
-            family=item.family,
-            closed=item.is_closed,
-            missing=[_point(lacking) for lacking in item.missing],
-        )
-        for item in _comparisons(a, arm, workload)
-    ]
-    return Protocol(run=a.run.name, provenance=a.provenance, comparisons=rows)
-
-
-def _point(lacking: Finding) -> PointRow:
-    point, answer = lacking.point, lacking.answer
-    return PointRow(number=point.number, name=point.name, why=answer.why, remedy=answer.remedy)
-
-
-def _comparisons(a: Analysed, arm: str | None, workload: str | None) -> list[Conformance]:
+def comparisons(a: Analysed, arm: str | None, workload: str | None) -> list[Conformance]:
     """Comparisons of an analysed run, of one arm or workload where they are named."""
     where = f"run {a.run.name} (its comparisons)"
     chosen = [

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts import imports
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
 from diskbook.facts.visible import visible
@@ -102,8 +101,7 @@ def protocol(run: Run) -> str:
 
 
 def _read(source: Path) -> nbformat.NotebookNode:
-    with imports.without(*imports.SPECIAL_FORMATS):
-        import nbformat
+    import nbformat
 
     try:
         notebook = nbformat.read(source, as_version=4)
@@ -118,8 +116,8 @@ def _read(source: Path) -> nbformat.NotebookNode:
 
 def prepare() -> type[HTMLExporter]:
     """Import what makes the page, which takes a second: a command may while a notebook is executed."""
-    with imports.without(*imports.SPECIAL_FORMATS):
-        from nbconvert import HTMLExporter
+    from nbconvert import HTMLExporter
+
     return HTMLExporter
 
 

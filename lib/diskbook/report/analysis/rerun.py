@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.getipython import get_ipython
 
-from diskbook.facts import imports, paths
+from diskbook.facts import paths
 from diskbook.report.analysis import beside, report
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.show.html import Html, escaped
@@ -26,8 +26,7 @@ def report_of_this_notebook(a: Analysis) -> Html:
     shell: Any = get_ipython()
     if os.environ.get(beside.REPORT_LATER) or shell is None:
         return Html("<p>The report is made from this notebook once it is finished.</p>")
-    with imports.without(*imports.SPECIAL_FORMATS):
-        import nbformat
+    import nbformat
 
     file = os.environ.get(beside.VARIABLE)
     notebook = nbformat.read(beside.notebook(a.scenario, Path(file) if file else None), as_version=4)

@@ -42,7 +42,7 @@ def export_figures(
     target
         The folder; it is made.
     look
-        Width, theme, and whether letters stay text.
+        Width and theme.
     only
         Names of the figures wanted; all by default.
     force

@@ -1,18 +1,15 @@
-"""One scenario over all its runs: as text, Markdown, CSV and JSON."""
+"""One scenario over all its runs: as text, Markdown and CSV."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-import pandas as pd
-
-from diskbook.facts import quantities
-from diskbook.facts.digits import csv_text
+from diskbook.facts import quantities, table_writers
+from diskbook.facts.table_writers import Table
 from diskbook.facts.wrap import wrapped
 from diskbook.report.comparing.asked import KEY
-from diskbook.report.comparing.markdown import markdown_table
 from diskbook.report.comparing.over_runs import OfRuns, OverRuns
-from diskbook.report.show import documents
 
 WIDTH = 80
 
@@ -68,9 +65,9 @@ def _left_out(over: OverRuns) -> Iterator[str]:
         yield f"  {_runs(item.n_runs)}, {item.what}: {item.why}"
 
 
-def shown(over: OverRuns) -> pd.DataFrame:
+def shown(over: OverRuns) -> Table:
     """The rows as readers see them."""
-    return pd.DataFrame(
+    return Table.of(
         [
             {
                 "Comparison": f"{row.words} ({row.family})",
@@ -87,49 +84,34 @@ def shown(over: OverRuns) -> pd.DataFrame:
 
 def markdown(over: OverRuns) -> str:
     """The same as Markdown."""
-    parts = [f"**{_head(over)}**", markdown_table(shown(over)), "\n".join(_left_out(over))]
+    parts = [f"**{_head(over)}**", table_writers.markdown(shown(over)), "\n".join(_left_out(over))]
     return "\n\n".join(filter(None, parts))
 
 
 def csv(over: OverRuns) -> str:
     """All numbers as CSV."""
-    rows = [row.model_dump(exclude={"verdicts"}) for row in document(over).comparisons]
-    return csv_text(pd.DataFrame(rows))
+    return table_writers.as_csv(Table.of([record(row) for row in over.rows]))
 
 
-def document(over: OverRuns) -> documents.CompareRuns:
-    """All numbers, for programs."""
-    return documents.CompareRuns(
-        scenario=over.scenario,
-        provenance=over.provenance,
-        n_runs=over.n_runs,
-        n_replicates=over.n_replicates,
-        first_day_utc=over.first_day,
-        last_day_utc=over.last_day,
-        comparisons=[_record(row) for row in over.rows],
-        left_out=[documents.LeftOutRuns(**item._asdict()) for item in over.left_out],
-    )
-
-
-def _record(row: OfRuns) -> documents.OverRunsRow:
+def record(row: OfRuns) -> dict[str, Any]:
+    """All numbers of a row, for programs."""
     shown, spread = row.range, None if row.between is None else row.between.spread
-    return documents.OverRunsRow(
-        family=row.family,
-        **dict(zip(KEY, row.key, strict=True)),  # type: ignore[arg-type]
-        provenance=row.provenance,
-        scope=str(row.scope),
-        stratum=row.stratum,
-        n_runs=row.n_runs,
-        n_without_ratio=row.n_withheld,
-        verdicts=dict(row.verdicts),
-        ratio_median=shown and shown.median,
-        ratio_smallest=shown and shown.smallest,
-        smallest_run=shown.smallest_run if shown else "",
-        ratio_largest=shown and shown.largest,
-        largest_run=shown.largest_run if shown else "",
-        log_sd=spread and spread.sd,
-        log_sd_low=spread and spread.low,
-        log_sd_high=spread and spread.high,
-        p=spread and spread.p,
-        has_disks=bool(row.between and row.between.has_disks),
-    )
+    return {
+        "family": row.family,
+        **dict(zip(KEY, row.key, strict=True)),
+        "provenance": row.provenance,
+        "scope": str(row.scope),
+        "stratum": row.stratum,
+        "n_runs": row.n_runs,
+        "n_without_ratio": row.n_withheld,
+        "ratio_median": shown and shown.median,
+        "ratio_smallest": shown and shown.smallest,
+        "smallest_run": shown.smallest_run if shown else "",
+        "ratio_largest": shown and shown.largest,
+        "largest_run": shown.largest_run if shown else "",
+        "log_sd": spread and spread.sd,
+        "log_sd_low": spread and spread.low,
+        "log_sd_high": spread and spread.high,
+        "p": spread and spread.p,
+        "has_disks": bool(row.between and row.between.has_disks),
+    }

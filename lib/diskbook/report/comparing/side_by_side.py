@@ -18,6 +18,7 @@ import pandas as pd
 from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.table_writers import Notes, capital, html_notes
 from diskbook.report import figures
 from diskbook.report.comparing import asked, measured
 from diskbook.report.comparing.measured import KEY, Measured
@@ -25,7 +26,6 @@ from diskbook.report.comparing.tables import ratio_words
 from diskbook.report.figures.campaign_map import HOURS, STARTS
 from diskbook.report.show import places, sentences
 from diskbook.report.show.html import Html, escaped, table
-from diskbook.report.show.tables import capital, footnotes, mark
 from diskbook.results.run import Run, open_run
 
 HEADLINE = "headline"
@@ -188,23 +188,23 @@ def html(answers: Answers) -> Html:
     """Show every answer, scenario by scenario; of many the spread over the runs of each place."""
     if answers.rows.empty:
         return Html("<p>No run has finished with a headline comparison yet.</p>")
-    notes: dict[str, int] = {}
+    notes = Notes()
     shown = _summed if len(answers.rows) > MOST_ROWS else _one_by_one
     parts = [
         table(shown(rows, notes), f"{scenario}: ratios of its headline comparisons ({_provenance(rows)})")
         for scenario, rows in answers.rows.groupby("scenario", sort=False)
     ]
-    return Html("".join(parts) + footnotes(notes))
+    return Html("".join(parts) + html_notes(notes))
 
 
-def _one_by_one(rows: pd.DataFrame, notes: dict[str, int]) -> pd.DataFrame:
+def _one_by_one(rows: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
                 "Comparison": row["question"],
                 "Run": row["label"],
                 "Where": row["place"],
-                "Ratio": f"{ratio_words(row)} {mark(row['warnings'] or '', notes)}".rstrip(),
+                "Ratio": f"{ratio_words(row)} {notes.mark(row['warnings'] or '')}".rstrip(),
                 "Scope": Scope(row["scope"]).words(row["nearest_zone"] or ""),
                 "n": f"{row['n_replicates']} x {row['n_blocks'] // max(1, row['n_replicates'])} blocks",
                 "Verdict": row["verdict"],
@@ -214,7 +214,7 @@ def _one_by_one(rows: pd.DataFrame, notes: dict[str, int]) -> pd.DataFrame:
     )
 
 
-def _summed(rows: pd.DataFrame, notes: dict[str, int]) -> pd.DataFrame:
+def _summed(rows: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     """The lowest, the median and the highest ratio of each place, of runs as they are."""
     shown = []
     for (question, place), cell in rows.groupby(["question", "place"], sort=False):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from diskbook.facts.table_writers import Notes
 from diskbook.report.comparing import changed, tables
 from diskbook.report.comparing.compared import Beside
 from diskbook.report.comparing.fail_over import Outcome
 from diskbook.report.comparing.pairs import Pair
-from diskbook.report.show.tables import mark
 
 WIDTH = 80
 LONGEST = 24
@@ -18,7 +18,7 @@ LONGEST = 24
 
 def text(beside: Beside, outcome: Outcome | None = None) -> str:
     """All that `diskbook compare` prints."""
-    notes: dict[str, int] = {}
+    notes = Notes()
     sections = [
         "\n".join(_runs(beside)),
         "\n".join(_changes(beside)),
@@ -60,7 +60,7 @@ def _changes(beside: Beside) -> Iterator[str]:
         yield _wrapped(f"  {row.what}: ", listed, 4)
 
 
-def _comparison(beside: Beside, key: tuple[str, ...], notes: dict[str, int]) -> Iterator[str]:
+def _comparison(beside: Beside, key: tuple[str, ...], notes: Notes) -> Iterator[str]:
     """One comparison: each run's ratio, and below it what it is to the first."""
     of_key = [pair for pair in beside.pairs if pair.key == key]
     yield _wrapped("", f"{beside.words(key)} ({of_key[0].family})", 2)
@@ -74,9 +74,9 @@ def _comparison(beside: Beside, key: tuple[str, ...], notes: dict[str, int]) -> 
             yield _wrapped("  ", item.words, 4)
 
 
-def _judged(pair: Pair, width: int, notes: dict[str, int]) -> str:
+def _judged(pair: Pair, width: int, notes: Notes) -> str:
     p = "" if pair.verdict is None else f" (p {_p(pair.p_adjusted)})"
-    marks = " ".join(mark(note, notes) for note in pair.notes)
+    marks = " ".join(notes.mark(note) for note in pair.notes)
     verdict = f"{tables.verdict_words(pair)}{p}, n {tables.n_words(pair)} {marks}".rstrip()
     line = f"  {_pair_name(pair):<{width}}{tables.ratio_of_ratios_words(pair)}"
     whole = f"{line}  {verdict}"

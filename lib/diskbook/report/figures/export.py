@@ -20,7 +20,6 @@ from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.text import Text
 
 from diskbook import __version__
-from diskbook.facts import aside
 from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import UsageError
 from diskbook.facts.files import write_atomic
@@ -32,25 +31,24 @@ from diskbook.report.figures.themes import Theme
 PHONE_PX = 480
 """Width of a page up to which a figure is shown as drawn for a phone."""
 _LAYOUT_DPI = 400.0
-"""Letters are as wide there as their outlines; at those of a page hinting makes them up to 2 % narrower."""
-_UNSHOWN = re.compile(r"^.*?(?=<svg)|<title>.*?</title>|<metadata>.*?</metadata>|(?<=>) (?=<)", re.DOTALL)
-_RENDERED: WeakKeyDictionary[Figure, dict[tuple[str, Theme, bool | int], bytes]] = WeakKeyDictionary()
+"""Letters are as wide there as in an SVG; at those of a page hinting makes them up to 2 % narrower."""
+_UNSHOWN = re.compile(r"^.*?(?=<svg)|<title>.*?</title>|<metadata>.*?</metadata>|(?<=>)\s+(?=<)", re.DOTALL)
+_RENDERED: WeakKeyDictionary[Figure, dict[tuple[str, Theme, int], bytes]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a figure is exported: width in pixels, theme, and whether letters of an SVG stay text."""
+    """How a figure is exported: width in pixels, and theme."""
 
     width_px: int = WIDTH_PX
     theme: Theme = "auto"
-    text: bool = False
 
     @property
     def suffix(self) -> str:
         """What is added to names of files, so that looks lie beside each other; nothing for the usual one."""
         width = f"-{self.width_px}px" if self.width_px != WIDTH_PX else ""
         theme = f"-{self.theme}" if self.theme != "auto" else ""
-        return width + theme + "-text" * self.text
+        return width + theme
 
     @property
     def pixels(self) -> int:
@@ -71,12 +69,12 @@ def data_hash(data: pd.DataFrame) -> str:
     return hashlib.sha256(data_csv(data)).hexdigest()
 
 
-def as_svg(picture: Picture, theme: Theme = "auto", text: bool = False) -> bytes:
-    """Render as SVG, with letters as outlines unless text is asked for. Rendered once."""
-    kept, key = _RENDERED.setdefault(picture.figure, {}), ("svg", theme, text)
+def as_svg(picture: Picture, theme: Theme = "auto") -> bytes:
+    """Render as SVG. Rendered once."""
+    kept, key = _RENDERED.setdefault(picture.figure, {}), ("svg", theme, 0)
     if key not in kept:
         _settle(picture.figure)
-        kept[key] = svg.render(picture.figure, _metadata(picture), picture.width_px, theme, text)
+        kept[key] = svg.render(picture.figure, _metadata(picture), picture.width_px, theme)
     return kept[key]
 
 
@@ -120,18 +118,8 @@ def export(picture: Picture, folder: Path, look: Look = USUAL) -> list[Path]:
 
 
 def export_all(pictures: Sequence[Picture], folder: Path, look: Look = USUAL) -> list[Path]:
-    """Write figures into a folder (`export`), half of them aside; return the paths."""
-
-    def every_second() -> bytes:
-        for picture in pictures[1::2]:
-            export(picture, folder, look)
-        return b""
-
-    others = aside.begun(every_second)
-    for picture in pictures[::2]:
-        export(picture, folder, look)
-    others()
-    return [folder / name for picture in pictures for name in _names(picture.slug, look)]
+    """Write figures into a folder (`export`); return the paths."""
+    return [path for picture in pictures for path in export(picture, folder, look)]
 
 
 def refuse_others(pictures: Iterable[Picture], folder: Path, look: Look = USUAL) -> None:
@@ -155,12 +143,9 @@ def refuse_others(pictures: Iterable[Picture], folder: Path, look: Look = USUAL)
 
 def html(picture: Picture) -> str:
     """Figure as self-contained HTML, drawn again for phones; its long description is folded."""
-    narrow = aside.begun(lambda: _narrow(picture).encode())
     image = f'<img alt="{_quoted(picture.alt)}" src="{_address(as_svg(picture))}">'
-    as_png(picture)  # for who exports it later; to draw the narrow one takes longer than both
-    source = narrow().decode()
     return (
-        f'<figure id="{picture.slug}"><picture>{source}{image}</picture>'
+        f'<figure id="{picture.slug}"><picture>{_narrow(picture)}{image}</picture>'
         f"<figcaption>{_quoted(picture.caption)}{_folded(picture)}</figcaption></figure>"
     )
 
@@ -196,7 +181,7 @@ def _names(slug: str, look: Look) -> tuple[str, ...]:
 
 def _contents(picture: Picture, look: Look) -> Mapping[str, bytes]:
     light: Theme = "light" if look.theme == "auto" else look.theme
-    drawing = as_svg(picture, look.theme, look.text)
+    drawing = as_svg(picture, look.theme)
     contents = (
         drawing,
         as_png(picture, light, look.pixels),
@@ -254,7 +239,8 @@ def _address(drawing: bytes) -> str:
     Words that no page shows stay away; what stands beside the figure says the same.
     """
     shown = _UNSHOWN.sub("", drawing.decode())
-    quoted = shown.replace("xlink:href", "href").replace("'", "&#39;").replace('"', "'")
+    lines = re.sub(r"\s*\n\s*", " ", shown)
+    quoted = lines.replace("xlink:href", "href").replace("'", "&#39;").replace('"', "'")
     address = quote(quoted, safe="~()*!.'/:;,?@=+$-_[]{}")
     # Names of XML vocabularies, not addresses: who searches a page for what it loads finds nothing.
     return "data:image/svg+xml," + address.replace("http://", "http%3A//")

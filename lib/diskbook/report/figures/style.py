@@ -52,7 +52,7 @@ ROWS_SHARE, ROWS_SHARE_NARROW = 0.55, 0.42
 AXIS_SHARE = 0.45
 """Part of a phone's width that the name of an axis may take."""
 _HINTED = 0.95
-"""Letters painted in pixels are up to so much wider than their outlines."""
+"""Letters painted in pixels are up to so much wider than those of an SVG."""
 _BESIDE_PT, _NUMBERS_PT = 12.0, 48.0
 """Room between the names of rows and a panel, and that of an axis of numbers with its name."""
 EDGE_IN = 0.08
@@ -80,7 +80,7 @@ RC: Any = {
     "axes.spines.right": False,
     "figure.facecolor": GROUND,
     "axes.facecolor": GROUND,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "diskbook",
     "path.simplify": False,
     # A name from a file is drawn as it is, whatever dollars are in it.

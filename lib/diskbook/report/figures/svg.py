@@ -1,4 +1,4 @@
-"""Figures as SVG: the same bytes from the same data, in a theme's colours, without what nobody sees."""
+"""Figures as SVG: the same bytes from the same data, in a theme's colours, with letters as text."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from diskbook.report.figures import svg_compact, themes
+from diskbook.report.figures import themes
 from diskbook.report.figures.style import RC
 from diskbook.report.figures.themes import Theme
 
 _FONT, _FONTS = "'DejaVu Sans'", "'DejaVu Sans', Verdana, Arial, sans-serif"
+_CLIP = re.compile(r'<clipPath id="([^"]+)"')
+_CLIP_USED = re.compile(r'(<clipPath id="|url\(#)([^")]+)')
 _STYLE = re.compile(r' style="([^"]*)"')
 _PAINT = re.compile(r"(?:^|;) *(fill|stroke): (#[0-9a-f]{6}|none)(?=;|$)")
 
 
-def render(
-    figure: Figure, metadata: Mapping[str, str | None], width_px: int, theme: Theme, text: bool = False
-) -> bytes:
+def render(figure: Figure, metadata: Mapping[str, str | None], width_px: int, theme: Theme) -> bytes:
     """Render as SVG of a width in pixels.
 
     Parameters
@@ -34,17 +34,19 @@ def render(
         Width on a page; the figure was drawn for it.
     theme
         Colours; `auto` has those of both pages in it, as variables, which follow the reader's page.
-    text
-        Keep letters as text, which can be searched and edited but has the reader's own font. By default
-        letters are outlines, which look the same everywhere.
     """
     buffer = io.BytesIO()
     # Identifiers are hashed from the salt, which `RC` fixes.
     with mpl.rc_context(RC):
-        mpl.rcParams["svg.fonttype"] = "none" if text else "path"
         FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, **metadata})
-    drawing = svg_compact.compact(buffer.getvalue().decode("utf-8")).replace(_FONT, _FONTS)
+    drawing = _clips_by_number(buffer.getvalue().decode("utf-8")).replace(_FONT, _FONTS)
     return _in_theme(_sized(drawing, width_px), theme).encode()
+
+
+def _clips_by_number(svg: str) -> str:
+    """Name clips by their order: matplotlib hashes unrounded numbers, whose last digits the layout varies."""
+    names = {name: f"clip{number}" for number, name in enumerate(_CLIP.findall(svg), 1)}
+    return _CLIP_USED.sub(lambda use: f"{use[1]}{names.get(use[2], use[2])}", svg)
 
 
 def _sized(svg: str, width_px: int) -> str:

@@ -9,10 +9,10 @@ import pandas as pd
 
 from diskbook.design.vocabulary import WITHHELD, Verdict
 from diskbook.facts import quantities
+from diskbook.facts.table_writers import capital
 from diskbook.report.show import header_card, headlines, places, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.sentences import Row
-from diskbook.report.show.tables import capital
 
 MOST_ROWS = 12
 """Rows of a post's table; the report has all."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from diskbook.design.held_rate import Start
 from diskbook.design.vocabulary import Provenance, Verdict
 from diskbook.facts import quantities
+from diskbook.facts.table_writers import capital
 from diskbook.report.post.answer import arm_words, decapital, is_of_limits, ratio, what_words
 from diskbook.report.show import answers, headlines, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import OWN_HARDWARE
 from diskbook.report.show.sentences import Row
-from diskbook.report.show.tables import capital
 
 _OF_PROVENANCE = {
     Provenance.EMULATED: (

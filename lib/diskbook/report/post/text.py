@@ -9,11 +9,13 @@ import pandas as pd
 
 from diskbook.design import scenario_file
 from diskbook.design.vocabulary import Provenance, Verdict
+from diskbook.facts import table_writers
 from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.table_writers import Table, markdown_escaped as escaped
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture
 from diskbook.report.post import answer, limits, method
-from diskbook.report.post.markdown import bullets, code, escaped, numbered, table
+from diskbook.report.post.markdown import bullets, code, numbered
 from diskbook.report.show import header_card
 
 FIGURES = 2
@@ -41,7 +43,7 @@ def post(a: Analysis, pictures: Sequence[Picture], folder: str) -> str:
         *_of_limits(a),
         _findings(pictures),
         *(_figure(number, picture, folder) for number, picture in enumerate(pictures, 1)),
-        table(*_table(a)),
+        table_writers.markdown(Table.of(*_table(a))),
         "## Method",
         numbered([escaped(line) for line in method.lines(a)]),
         "## Limits",

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from diskbook.facts.table_writers import capital
 from diskbook.report.show.html import Html, escaped, folded, table
-from diskbook.report.show.tables import METRICS, capital, listed
+from diskbook.report.show.tables import METRICS, listed
 from diskbook.stats.protocol import POINTS, VERSION, Conformance, Finding, named
 
 PAGE = "docs/protocol.md"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from diskbook.facts.table_writers import capital
 from diskbook.report.show.html import Html, escaped, folded, table
-from diskbook.report.show.tables import capital
 from diskbook.stats.plausibility import Doubt, Kind
 
 HEAD = "look at these before any number"

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import quantities
+from diskbook.facts.table_writers import capital
 from diskbook.report.show import answers, headlines, places, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.headlines import Headlines
 from diskbook.report.show.html import EMULATED, OWN_HARDWARE, Html, escaped
 from diskbook.report.show.sentences import Row
-from diskbook.report.show.tables import capital
 from diskbook.results import plan as plans
 
 MOST_NUMBERS = 3

@@ -15,7 +15,8 @@ from diskbook.design.held_rate import Start
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import GateStatus, Label, Scope, Verdict
 from diskbook.facts import quantities
-from diskbook.report.show.html import Html, escaped, figure, folded, table
+from diskbook.facts.table_writers import NONE, Notes, capital, escaped, figure
+from diskbook.report.show.html import Html, folded, table
 from diskbook.report.show.sentences import chosen, difference_words, sentence
 from diskbook.stats import saturation
 from diskbook.stats.percentiles import APART
@@ -28,8 +29,6 @@ METRICS = {
     "throughput_mb_s": "MB/s",
 }
 
-_NOTES = 4
-"""Notes below a table that are not folded."""
 _APART = (
     f"more than {100 * APART:g} % from that of a typical trial: trials differ, and neither figure stands for "
     "the other"
@@ -59,7 +58,7 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
     """Every comparison with its ratio in both scopes and its verdict; reasons are footnotes."""
     if frame.empty:
         return Html("<p>The scenario names no comparison.</p>")
-    notes: dict[str, int] = {}
+    notes = Notes()
     keys = ["family", "arm", "base_arm", "workload", "direction", "metric"]
     single = METRICS.get(frame["metric"].iloc[0], "") if frame["metric"].nunique() == 1 else ""
     picked: dict[Any, dict[Any, Any]] = chosen(frame).set_index(keys).to_dict("index")
@@ -82,10 +81,7 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
         f"Ratios{f' of {single}' if single else ''} with intervals in both scopes, {_numbers(frame)} "
         f"({'+'.join(sorted(set(frame['provenance'])))})"
     )
-    shown = pd.DataFrame(rows)
-    empty = [name for name in ("Difference", "p, adjusted") if shown[name].eq("").all()]
-    shown = shown.drop(columns=empty)
-    return Html(table(shown, caption) + footnotes(notes))
+    return table(rows, caption, notes, optional=("Difference", "p, adjusted"))
 
 
 def _with_start(load: str, start: str) -> str:
@@ -93,7 +89,7 @@ def _with_start(load: str, start: str) -> str:
     return f"{load} ({start})" if start else load
 
 
-def _scopes(rows: pd.DataFrame, notes: dict[str, int]) -> dict[str, str]:
+def _scopes(rows: pd.DataFrame, notes: Notes) -> dict[str, str]:
     """Ratio of one comparison in each scope."""
     scopes = {row["scope"]: row for row in rows.to_dict("records")}
     return {
@@ -102,10 +98,10 @@ def _scopes(rows: pd.DataFrame, notes: dict[str, int]) -> dict[str, str]:
     }
 
 
-def _stratum(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+def _stratum(row: Mapping[Any, Any], notes: Notes) -> str:
     """Footnote on the nearest zone that all disks of a general estimate share; empty where none is known."""
     zone = row.get("nearest_zone", "")
-    return " " + mark(f"holds for {Scope(row['scope']).words(zone)}", notes) if zone else ""
+    return " " + notes.mark(f"holds for {Scope(row['scope']).words(zone)}") if zone else ""
 
 
 def _numbers(frame: pd.DataFrame) -> str:
@@ -125,21 +121,9 @@ def _p_words(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def footnotes(notes: dict[str, int]) -> str:
-    """Notes as a numbered list, many of them folded; tables refer to them by [number]."""
-    lines = "".join(f"<li>{escaped(capital(note))}.</li>" for note in notes)
-    whole = f'<ol class="notes">{lines}</ol>' if notes else ""
-    return folded(f"Notes 1 to {len(notes)}", whole) if len(notes) > _NOTES else whole
-
-
-def mark(note: str, notes: dict[str, int]) -> str:
-    """Number of a footnote, in brackets; empty for no note."""
-    return f"[{notes.setdefault(note, len(notes) + 1)}]" if note else ""
-
-
-def _ratio_words(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+def _ratio_words(row: Mapping[Any, Any], notes: Notes) -> str:
     """Ratio and interval, or that it is refused, with the number of the footnote that says why."""
-    note = f" {mark(row['warnings'], notes)}".rstrip()
+    note = f" {notes.mark(row['warnings'])}".rstrip()
     if math.isnan(row["ratio"]):
         return f"refused{note}"
     if math.isnan(row["ci_low"]):
@@ -152,7 +136,7 @@ def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -
     """Each stratum apart: replicates of one VM zone and nearest zone are never pooled with others."""
     if frame.empty:
         return Html("<p>All replicates are of one stratum: there is nothing to tell apart.</p>")
-    notes: dict[str, int] = {}
+    notes = Notes()
     rows = [
         {
             "Load": words[row["workload"]],
@@ -163,7 +147,7 @@ def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -
         }
         for row in frame.to_dict("records")
     ]
-    return Html(table(pd.DataFrame(rows), "Ratios by stratum, disks like these") + footnotes(notes))
+    return table(rows, "Ratios by stratum, disks like these", notes)
 
 
 def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -202,7 +186,7 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
     """
     order = frame["arm"].map(list(labels).index) * len(words) + frame["workload"].map(list(words).index)
     frame = frame.iloc[order.argsort(kind="stable")]
-    notes: dict[str, int] = {}
+    notes = Notes()
     rows = [
         {
             "Arm": labels[row["arm"]],
@@ -214,13 +198,13 @@ def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "Label": label_words(row),
             "Rate set by": row["binds"].partition(":")[0],
             "Outstanding / cap, ms": row["predicted_lat_ms"],
-            "Evidence": mark(row["evidence"], notes),
+            "Evidence": notes.mark(row["evidence"]),
         }
         for row in frame.to_dict("records")
     ]
     caption = "Cells: medians over trials, and what sets the rate of each"
     limited = _limited(frame, labels, words) if "in_force" in frame else ""
-    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes) + limited)
+    return Html(table(rows, caption, notes) + limited)
 
 
 def _sent(row: Mapping[Any, Any]) -> float | str:
@@ -263,7 +247,7 @@ def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str])
         shown = shown.drop(columns="Trials that agree")
     else:
         caption += "; a trial agrees where its rate and the platform say the same of the limit"
-    return table(shown, caption) + footnotes(dict.fromkeys(filter(None, frame["platform_note"]), 1))
+    return table(shown, caption, Notes(dict.fromkeys(filter(None, frame["platform_note"]), 1)))
 
 
 _BELOW = [Label.BELOW_CAP, Label.LIMIT_NOT_KNOWN, Label.UNASSESSED]
@@ -279,12 +263,12 @@ def percentiles(
     """
     below = cells.loc[cells["label"].isin(_BELOW) & ~saturation.is_open(cells), ["arm", "workload", "label"]]
     frame = frame.merge(below, on=["arm", "workload"])
-    notes: dict[str, int] = {}
+    notes = Notes()
     rows = []
     for key, group in frame.groupby(["workload", "direction", "arm", "start", "label"], sort=False):
         workload, direction, arm, start, label = map(str, key)
         cell = {"Load": words[workload], "Direction": direction, "Arm": labels[arm]}
-        last = {"Counted": start, "Note": mark(_QUEUE, notes) if label == Label.UNASSESSED else ""}
+        last = {"Counted": start, "Note": notes.mark(_QUEUE) if label == Label.UNASSESSED else ""}
         of_cell = group.to_dict("records")
         kinds = {
             "a typical trial": [_bounded(row["lat_ms"], start) for row in of_cell],
@@ -294,34 +278,29 @@ def percentiles(
         rows += [
             {**cell, "Percentiles of": kind, **dict(zip(names, values, strict=True)), **last}
             for kind, values in kinds.items()
-            if set(values) != {_NONE}
+            if set(values) != {NONE}
         ]
-    table_rows = pd.DataFrame(rows)
-    empty = [name for name in ("Counted", "Note") if rows and table_rows[name].eq("").all()]
     caption = (
         "Percentiles of cells below caps: of a typical trial (geometric mean over trials), and of all I/Os, "
         "in brackets with the number of trials that hold half of the I/Os beyond; "
         f"p99.9 of a typical trial needs {needed(0.999):,} I/Os in each"
     )
-    return Html(table(table_rows.drop(columns=empty), caption) + (footnotes(notes) if notes else ""))
+    return table(rows, caption, notes, optional=("Counted", "Note"))
 
 
-_NONE = "\N{EN DASH}"
-
-
-def _all_ios(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+def _all_ios(row: Mapping[Any, Any], notes: Notes) -> str:
     """Percentile of all I/Os, with the trials that hold half of those beyond it; a note if it is apart."""
     if math.isnan(row["all_ios_ms"]):
-        return _NONE
+        return NONE
     holders = f" ({row['n_half']} of {row['n_trials']})" if row["n_half"] else ""
-    note = f" {mark(_APART, notes)}" if row["apart"] else ""
+    note = f" {notes.mark(_APART)}" if row["apart"] else ""
     return f"{_bounded(row['all_ios_ms'], row['start'])}{holders}{note}"
 
 
 def _bounded(value: float, start: str) -> str:
     """Write a latency, as a lower bound where it is one."""
     if math.isnan(value):
-        return _NONE
+        return NONE
     return at_least(value) if start == Start.SENT else figure(value)
 
 
@@ -330,7 +309,7 @@ def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[s
 
     That of all I/Os stands beside where it is another, or the only one.
     """
-    notes: dict[str, int] = {}
+    notes = Notes()
     rows = []
     keys = ["arm", "base_arm", "workload", "direction", "scope", "nearest_zone"]
     known = frame[["ratio", "all_ios_ratio"]].notna().any(axis=1).groupby(frame["quantile"]).transform("any")
@@ -345,21 +324,21 @@ def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[s
         load = _with_start(words[workload], group["start"].iloc[0])
         rows.append({"Load": load, "Arms": arms, "Scope": Scope(scope).words(zone), **shown})
     caption = "Ratios of the percentiles of a typical trial, from pairs of trials within blocks"
-    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
+    return table(rows, caption, notes)
 
 
-def _all_ios_ratio(row: Mapping[Any, Any], notes: dict[str, int]) -> str:
+def _all_ios_ratio(row: Mapping[Any, Any], notes: Notes) -> str:
     """Ratio of the percentiles of all I/Os, where it disagrees or there is no other; empty elsewhere."""
     alone = math.isnan(row["ratio"]) and row["all_ios_ratio"] > 0
     if not (row["apart"] or alone):
         return ""
-    note = f" {mark(_APART, notes)}" if row["apart"] else ""
+    note = f" {notes.mark(_APART)}" if row["apart"] else ""
     return f"; of all I/Os {quantities.ratio(row['all_ios_ratio'])}{note}"
 
 
 def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
     """Published figures beside measured ones; what each supports is a footnote."""
-    notes: dict[str, int] = {}
+    notes = Notes()
     rows = pd.DataFrame(
         {
             "Published": frame["published"],
@@ -375,10 +354,10 @@ def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
             ],
             "Ratio": frame["ratio"],
             "Verdict": frame["verdict"],
-            "Note": [mark(note, notes) for note in frame["supports"]],
+            "Note": [notes.mark(note) for note in frame["supports"]],
         }
     )
-    return Html(table(rows, "Published figures beside the measured medians") + footnotes(notes))
+    return table(rows, "Published figures beside the measured medians", notes)
 
 
 def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
@@ -386,10 +365,6 @@ def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
     queues = frame["verdict"].isin([Verdict.CAPPED, Verdict.SATURATED])
     rows = chosen(frame[queues]).to_dict("records")
     return bullets([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
-
-
-def capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def files(paths: Sequence[Path], folder: Path) -> pd.DataFrame:

@@ -20,9 +20,9 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import neighbours, quantities
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.table_writers import capital
 from diskbook.report.analysis import answer as answers
 from diskbook.report.show import html, sentences
-from diskbook.report.show.tables import capital
 from diskbook.results.run import Run, scenario_of
 
 HEADLINE = "headline"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.facts.table_writers import Notes, capital
 from diskbook.report.analysis.published.claims import ClaimVerdict
 from diskbook.report.show.html import Html, table
-from diskbook.report.show.tables import capital, footnotes, mark
 
 WORDS = {
     "iops": "IOPS",
@@ -28,17 +28,17 @@ def figures_of(assessed: pd.DataFrame, article: str) -> Html:
 
     A set-up is named once, in the first of its rows.
     """
-    notes: dict[str, int] = {}
+    notes = Notes()
     rows: list[dict[str, str]] = []
     setup = ""
     for row in assessed[assessed["article"] == article].to_dict("records"):
         before, setup = setup, _setup(row)
         rows.append({"Set-up": "" if setup == before else setup, **_figure(row, notes)})
     caption = f"{len(rows)} figures of {article} (published)"
-    return Html(table(pd.DataFrame(rows), caption) + footnotes(notes))
+    return table(rows, caption, notes)
 
 
-def _figure(row: Mapping[Any, Any], notes: dict[str, int]) -> dict[str, str]:
+def _figure(row: Mapping[Any, Any], notes: Notes) -> dict[str, str]:
     """One published figure, cell by cell."""
     base = f"{row['base']:,.{DECIMALS.get(row['unit'], 0)}f} {row['unit']}"
     share = "" if math.isnan(row["share"]) else f", {100 * row['share']:.0f} %"
@@ -51,7 +51,7 @@ def _figure(row: Mapping[Any, Any], notes: dict[str, int]) -> dict[str, str]:
         "Base units": "" if math.isnan(row["base"]) else base,
         "Little's law": row["little"],
         "Of the limit": f"{row['label']}{share}",
-        "Supports": mark(row["supports"], notes),
+        "Supports": notes.mark(row["supports"]),
     }
 
 

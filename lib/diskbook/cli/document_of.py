@@ -1,0 +1,299 @@
+"""The documents that commands print with --json, made of what the commands compute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from diskbook.cli import documents
+
+if TYPE_CHECKING:
+    from diskbook.cloud.azure.sweep import Group
+    from diskbook.cost.estimate import Estimate
+    from diskbook.design.model import Scenario
+    from diskbook.importing.run import Imported, Planned
+    from diskbook.measure.doctor.check import Check
+    from diskbook.measure.plan.sample_size import Target
+    from diskbook.measure.plan.text import Sources
+    from diskbook.measure.runs.outcome import Outcome
+    from diskbook.measure.runs.sweep import SweepReport
+    from diskbook.report.analysis.diagnosis import Diagnosed
+    from diskbook.report.catalogue.rebuild import Rebuilt
+    from diskbook.report.comparing.compared import Beside
+    from diskbook.report.comparing.fail_over import Outcome as FailOver
+    from diskbook.report.comparing.over_runs import OverRuns
+    from diskbook.stats.diagnosis import Finding
+
+
+def overview() -> documents.Overview:
+    """List what there is: scenarios, profiles and runs."""
+    from diskbook.measure.runs import overview as runs_overview
+
+    rows = [
+        documents.ScenarioRow(
+            scenario=str(name),
+            question=row["question"],
+            n_arms=row["arms"],
+            n_workloads=row["workloads"],
+            region=row["region"],
+        )
+        for name, row in runs_overview.scenarios().to_dict("index").items()
+    ]
+    listed, unreadable = runs_overview.run_rows()
+    runs = [documents.RunRow(**asdict(row)) for row in listed]
+    profiles = runs_overview.profiles()
+    return documents.Overview(scenarios=rows, profiles=profiles, runs=runs, unreadable=unreadable)
+
+
+def plan(
+    scenario: Scenario, target: Target, sources: Sources, estimate: Estimate | None, words: str
+) -> documents.Plan:
+    """Make the document of a plan.
+
+    Parameters
+    ----------
+    scenario, target, sources
+        As for `plan.text.plan_text`.
+    estimate
+        What it costs; None on hosts of one's own.
+    words
+        What is printed without --json.
+    """
+    from diskbook.design import schedule
+    from diskbook.measure.plan import sample_size
+
+    costs = [
+        documents.CostRow(
+            what=line.what,
+            count=line.count,
+            hours=line.hours,
+            expected_usd=line.usd,
+            at_worst_usd=line.worst_usd,
+        )
+        for line in (estimate.lines if estimate else ())
+    ]
+    return documents.Plan(
+        scenario=scenario.name,
+        preset=scenario.preset,
+        region=scenario.region,
+        n_replicates=scenario.design.replicates,
+        n_trials=sample_size.trials(scenario),
+        trials_s=schedule.seconds(scenario),
+        around_s=sample_size.around_s(scenario),
+        expected_usd=estimate.usd if estimate else None,
+        at_worst_usd=estimate.worst_usd if estimate else None,
+        prices=estimate.source if estimate else "",
+        costs=costs,
+        needs=_needs(scenario, target, sources),
+        words=words,
+    )
+
+
+def _needs(scenario: Scenario, target: Target, sources: Sources) -> list[documents.NeedRow]:
+    from diskbook.measure.plan import sample_size, text
+
+    if not target.anything:
+        return []
+    known, _ = text.evidence(scenario, sources)
+    ways = sample_size.needs(scenario, known, target, len(sample_size.headline(scenario))).like_these
+    return [
+        documents.NeedRow(
+            n_blocks=way.blocks, n_replicates=way.replicates, n_trials=way.trials, total_s=way.total_s
+        )
+        for way in ways
+    ]
+
+
+def doctor(subject: str, checks: Sequence[Check]) -> documents.Doctor:
+    """Make the document of what the doctor looked at."""
+    from diskbook.measure.doctor.check import all_ok
+
+    rows = [documents.CheckRow(name=check.name, state=check.state, text=check.text) for check in checks]
+    return documents.Doctor(of=subject, ok=all_ok(checks), checks=rows)
+
+
+def why(diagnosed: Diagnosed) -> documents.Why:
+    """Make the document of what holds the cells of a run."""
+    cells = {(row["arm"], row["workload"]): row for row in diagnosed.cells.to_dict("records")}
+    return documents.Why(
+        run=diagnosed.analysis.run.name,
+        provenance=diagnosed.analysis.provenance,
+        doubts=list(diagnosed.doubts),
+        cells=[_cell(finding, cells[finding.arm, finding.workload]) for finding in diagnosed.findings],
+    )
+
+
+def _cell(finding: Finding, cell: Mapping[Hashable, Any]) -> documents.CellRow:
+    return documents.CellRow(
+        arm=finding.arm,
+        workload=finding.workload,
+        verdict=finding.verdict,
+        cause=finding.cause,
+        remedy=finding.remedy,
+        iops=float(cell["iops"]),
+        mb_s=float(cell["mb_s"]),
+        lat_mean_ms=float(cell["lat_mean_ms"]),
+        platform=str(cell["platform"]),
+    )
+
+
+def protocol(name: str, arm: str | None = None, workload: str | None = None) -> documents.Protocol:
+    """Say what each comparison of a run lacks of the protocol; see `diagnosis.protocol_of_run`."""
+    from diskbook.report.analysis import diagnosis
+    from diskbook.report.analysis.run import analyse
+
+    a = analyse(name)
+    rows = [
+        documents.ComparisonRow(
+            arm=item.arm,
+            base_arm=item.base_arm,
+            workload=item.workload,
+            metric=item.metric,
+            family=item.family,
+            closed=item.is_closed,
+            missing=[
+                documents.PointRow(
+                    number=lacking.point.number,
+                    name=lacking.point.name,
+                    why=lacking.answer.why,
+                    remedy=lacking.answer.remedy,
+                )
+                for lacking in item.missing
+            ],
+        )
+        for item in diagnosis.comparisons(a, arm, workload)
+    ]
+    return documents.Protocol(run=a.run.name, provenance=a.provenance, comparisons=rows)
+
+
+def report(outcome: Outcome) -> documents.Report:
+    """Make the document of what a run ended in."""
+    from diskbook.report.analysis import answer
+
+    rows = answer.comparisons(outcome.run)[list(documents.Judged.model_fields)].to_dict("records")
+    return documents.Report(
+        run=outcome.run.name,
+        provenance=outcome.run.manifest["provenance"],
+        answer=outcome.headline,
+        protocol=outcome.protocol,
+        report=str(outcome.report),
+        comparisons=[documents.Judged.model_validate(row) for row in rows],
+    )
+
+
+def planned_import(planned: Planned) -> documents.Import:
+    """Say what would be imported."""
+    arms = Counter(entry.arm for entry in planned.entries)
+    return documents.Import(
+        run=planned.name,
+        written=False,
+        arms={arm: arms[arm] for arm in planned.arms},
+        n_measurements=len(planned.entries),
+        remarks=list(planned.flags),
+        not_used=list(planned.refused),
+        paths_read_as=list(planned.reading),
+        report="",
+    )
+
+
+def imported(made: Imported, page: Path | None = None) -> documents.Import:
+    """Say what was imported; `page` is the report, where one was made."""
+    return documents.Import(
+        run=made.run.name,
+        written=True,
+        arms=dict(made.arms),
+        n_measurements=made.n_trials,
+        remarks=list(made.flags),
+        not_used=list(made.refused),
+        paths_read_as=list(made.reading),
+        report=str(page or ""),
+    )
+
+
+def sweep(report: SweepReport, not_deleted: Sequence[str] = ()) -> documents.Sweep:
+    """Make the document of a sweep.
+
+    Parameters
+    ----------
+    report
+        As it was listed, before anything was deleted.
+    not_deleted
+        What could not be deleted, a sentence each.
+    """
+    return documents.Sweep(
+        groups=[_group(place.title, group) for place in report.places for group in place.groups],
+        here=[documents.LeftoverRow(what=item.text, goes=item.goes) for item in report.leftovers],
+        notes=list(report.notes),
+        n_to_go=report.goes,
+        not_deleted=list(not_deleted),
+    )
+
+
+def _group(cloud: str, group: Group) -> documents.GroupRow:
+    from datetime import UTC
+
+    label = group.label
+    return documents.GroupRow(
+        cloud=cloud,
+        group=group.name,
+        run=label.run if label else "",
+        expires_utc=label.expires.astimezone(UTC).isoformat() if label else "",
+        holds=group.holds,
+        state=group.state,
+        goes=group.goes,
+    )
+
+
+def compare(beside: Beside, outcome: FailOver | None = None) -> documents.Compare:
+    """Make the document of runs held against the first of them; what is not there is null."""
+    from diskbook.report.comparing import tables
+
+    names = [item.name for item in beside.runs]
+    content = {
+        "provenance": beside.provenance,
+        "runs": [{head or "letter": cell for head, cell in row.items()} for row in tables.runs_table(beside)],
+        "changed": [
+            {"kind": row.kind, "what": row.what, "values": dict(zip(names, row.values, strict=True))}
+            for row in beside.changes
+        ],
+        "comparisons": tables.records(beside),
+        "between_runs": [
+            {
+                **dict(zip(("arm", "base_arm", "workload", "direction", "metric"), item.key, strict=True)),
+                **item.spread._asdict(),
+                "has_disks": item.has_disks,
+            }
+            for item in beside.spreads
+        ],
+        "left_out": [asdict(item) for item in beside.left_out],
+        "fail_over": None if outcome is None else outcome._asdict(),
+    }
+    return documents.Compare.model_validate(content)
+
+
+def compare_runs(over: OverRuns) -> documents.CompareRuns:
+    """Make the document of one scenario over all its runs."""
+    from diskbook.report.comparing import over_runs_text
+
+    return documents.CompareRuns(
+        scenario=over.scenario,
+        provenance=over.provenance,
+        n_runs=over.n_runs,
+        n_replicates=over.n_replicates,
+        first_day_utc=over.first_day,
+        last_day_utc=over.last_day,
+        comparisons=[
+            documents.OverRunsRow(**over_runs_text.record(row), verdicts=dict(row.verdicts))
+            for row in over.rows
+        ],
+        left_out=[documents.LeftOutRuns(**item._asdict()) for item in over.left_out],
+    )
+
+
+def catalog(rebuilt: Rebuilt) -> documents.Catalog:
+    """Make the document of a catalogue that was made anew."""
+    rows = {f"n_{table}": number for table, number in rebuilt.rows.items()}
+    return documents.Catalog(folder=str(rebuilt.folder), left_out=list(rebuilt.left_out), **rows)

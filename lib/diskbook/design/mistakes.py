@@ -71,11 +71,12 @@ class _Rest:
             else:
                 self.tables = kept
             return True
-        return bool(place) and self.tables.pop(place[1], None) is not None
+        return place is not None and self.tables.pop(place[1], None) is not None
 
     def _row(self, kind: str, rest: str) -> Mapping[str, Any] | None:
-        rows = self.tables.get(kind)
-        for number, row in enumerate(rows if isinstance(rows, list) else (), 1):
+        listed = self.tables.get(kind)
+        rows: list[Mapping[str, Any]] = listed if isinstance(listed, list) else []
+        for number, row in enumerate(rows, 1):
             if re.match(rf"{re.escape(_label(row, number))}(?![\w-])", rest):
                 return row
         return None

@@ -12,6 +12,8 @@ from diskbook.design.size_rules import ARM, NOTHING_KNOWN, Traits
 from diskbook.facts import catalog
 from diskbook.facts.disk_options import OPTIONS
 
+SSH_PORT_TAG = "diskbook-ssh-port"  # set by the emulator, whose machines cannot all have port 22
+
 # Images are names of Azure's marketplace; the emulator takes any. Which version of one a run takes is decided
 # before its first machine (`images`): "latest" may change between two machines of a run.
 IMAGES = {

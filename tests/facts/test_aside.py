@@ -12,6 +12,7 @@ import pytest
 from diskbook.facts import aside
 
 
+
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Process ids of the copies that were forked; other tests in this process may have children of their own."""

@@ -72,12 +72,12 @@ class _Rest:
             else:
                 self.tables = kept
             return True
-        return name is not None and self.tables.pop(name[1], None) is not None
+        return place is not None and self.tables.pop(place[1], None) is not None
 
     def _row(self, kind: str, rest: str) -> Mapping[str, Any] | None:
-        rows: Any = self.tables.get(kind)
-        row: Mapping[str, Any]
-        for number, row in enumerate(rows if isinstance(rows, list) else (), 1):
+        listed = self.tables.get(kind)
+        rows: list[Mapping[str, Any]] = listed if isinstance(listed, list) else []
+        for number, row in enumerate(rows, 1):
             if re.match(rf"{re.escape(_label(row, number))}(?![\w-])", rest):
                 return row
         return None

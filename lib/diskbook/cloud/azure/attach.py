@@ -9,7 +9,7 @@ from typing import Any
 
 from diskbook.cloud.azure import readback, refusals, requests
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.provision import operation
+from diskbook.cloud.azure.operation import operation
 from diskbook.design.model import Disk
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run

@@ -20,13 +20,12 @@ from diskbook.cloud.azure import (
 )
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import operation
+from diskbook.cloud.azure.requests import SSH_PORT_TAG
 from diskbook.design.model import PUBLIC, Disk, Machine, Network
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import UnreachableError
 from diskbook.hosts.windows_setup import EXTENSION
 from diskbook.results.run import Run
-
-SSH_PORT_TAG = "diskbook-ssh-port"  # set by the emulator, whose machines cannot all have port 22
 
 
 @dataclass(frozen=True)

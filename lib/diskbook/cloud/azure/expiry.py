@@ -22,8 +22,8 @@ from typing import Any
 
 from azure.core.exceptions import AzureError
 
+from diskbook.cloud.azure import refusals
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.operation import azure_message
 from diskbook.design.model import Scenario
 from diskbook.design.schedule import Block, PlannedTrial, offered
 from diskbook.facts.errors import DiskbookError, UsageError
@@ -285,7 +285,7 @@ def schedule(
                 f"they are deleted. Should that fail, {itself}"
             )
         except AzureError as error:
-            note = f"Azure will not deallocate it ({azure_message(error)}); {itself}"
+            note = f"Azure will not deallocate it ({refusals.message(error)}); {itself}"
             at = None
     shown = None if at is None else at.isoformat("T", "minutes")
     run.append(

@@ -8,8 +8,8 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError
 
+from diskbook.cloud.azure import refusals
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.operation import azure_message
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
 
@@ -29,7 +29,7 @@ def find_group(clients: Clients, group: str) -> Any | None:
     except ResourceNotFoundError:
         return None
     except AzureError as error:
-        raise DiskbookError(f"look for resource group {group}: {azure_message(error)}") from error
+        raise DiskbookError(f"look for resource group {group}: {refusals.message(error)}") from error
 
 
 def left_text(clients: Clients, group: str) -> str:
@@ -37,7 +37,7 @@ def left_text(clients: Clients, group: str) -> str:
     try:
         return ", ".join(short(resource.id) for resource in contents(clients, group)) or "nothing in it"
     except AzureError as error:
-        return f"unknown ({azure_message(error)})"
+        return f"unknown ({refusals.message(error)})"
 
 
 def contents(clients: Clients, group: str) -> list[Any]:
@@ -80,7 +80,7 @@ def tell_elsewhere(clients: Clients, run: Run) -> None:
     except AzureError as error:
         raise DiskbookError(
             f"the resource groups of run {run.name} are deleted, but whether it has left anything elsewhere "
-            f"cannot be told ({azure_message(error)})"
+            f"cannot be told ({refusals.message(error)})"
         ) from error
     if ids:
         clients.tell(

@@ -13,8 +13,6 @@ from diskbook.cloud.azure.clients import Clients
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run, now_utc
 
-azure_message = refusals.message
-
 
 @contextlib.contextmanager
 def operation(run: Run, name: str, target: str, clients: Clients | None = None) -> Iterator[None]:

@@ -13,20 +13,17 @@ from typing import Any
 
 from diskbook.cloud.azure import graph, images, keys, limits
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.create import SSH_PORT_TAG, Maker, Place
+from diskbook.cloud.azure.create import Maker, Place
 from diskbook.cloud.azure.graph import Step
-from diskbook.cloud.azure.operation import azure_message, operation
+from diskbook.cloud.azure.operation import operation
 from diskbook.design.model import Disk, Machine, Scenario
 from diskbook.facts.rules import ULTRA
 from diskbook.results.run import Run
 
 __all__ = [
-    "SSH_PORT_TAG",
     "Place",
-    "azure_message",
     "create_group",
     "group_tags",
-    "operation",
     "replicates",
     "steps",
 ]

@@ -14,7 +14,8 @@ from azure.core.exceptions import AzureError, ResourceNotFoundError, ServiceRequ
 from diskbook.cloud.azure import expiry, refusals
 from diskbook.cloud.azure.attach import group_and_name
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.provision import SSH_PORT_TAG, operation
+from diskbook.cloud.azure.operation import operation
+from diskbook.cloud.azure.requests import SSH_PORT_TAG
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import Host

@@ -12,9 +12,9 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError
 
-from diskbook.cloud.azure import expiry, inventory, ownership, witness
+from diskbook.cloud.azure import expiry, inventory, ownership, refusals, witness
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.operation import azure_message, operation
+from diskbook.cloud.azure.operation import operation
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
 
@@ -102,7 +102,7 @@ def _noted(reasons: dict[str, str], identity: str) -> Iterator[None]:
     try:
         yield
     except AzureError as error:
-        reasons[identity.lower()] = azure_message(error)
+        reasons[identity.lower()] = refusals.message(error)
 
 
 Listing = Callable[[str], Any]

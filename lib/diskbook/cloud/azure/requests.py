@@ -13,6 +13,7 @@ from diskbook.facts import catalog
 from diskbook.facts.arm import IMAGES
 from diskbook.facts.disk_options import OPTIONS
 
+SSH_PORT_TAG = "diskbook-ssh-port"  # set by the emulator, whose machines cannot all have port 22
 SUBNET = "10.0.0.0/24"
 """Of all machines of a run, which the nodes of a cluster let through to each other."""
 

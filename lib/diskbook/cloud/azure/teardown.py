@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 
-from diskbook.cloud.azure import inventory, named_group, ownership, removal
+from diskbook.cloud.azure import inventory, named_group, ownership, refusals, removal
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.provision import azure_message, operation
+from diskbook.cloud.azure.operation import operation
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
 
@@ -261,4 +261,4 @@ def _refusal(clients: Clients, group: str, error: AzureError, again: str) -> str
     if _code(error) == "ScopeLocked":
         remedy = f"remove the lock ('az lock list -g {group}' shows it), then {again}"
     left = inventory.left_text(clients, group)
-    return f"delete resource group {group}: {azure_message(error)}; left: {left}; {remedy}"
+    return f"delete resource group {group}: {refusals.message(error)}; left: {left}; {remedy}"

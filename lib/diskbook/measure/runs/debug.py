@@ -15,7 +15,7 @@ from typing import Any
 from azure.core.exceptions import AzureError
 
 from diskbook.cloud import connect
-from diskbook.cloud.azure import create, expiry, keys
+from diskbook.cloud.azure import expiry, keys, requests
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cost import estimate as cost_estimate, retail
 from diskbook.design.vocabulary import Provenance
@@ -119,7 +119,7 @@ def _by_ssh(run: Run, clients: Clients, group: str, machine: Any) -> str:
     address = clients.network.public_ip_addresses.get(group, f"{machine.name}-ip").ip_address
     if not address:
         return ""
-    port = (machine.tags or {}).get(create.SSH_PORT_TAG, "22")
+    port = (machine.tags or {}).get(requests.SSH_PORT_TAG, "22")
     return f"ssh -i {keys.run_key(run.folder)} -p {port} {clients.cloud.admin_user}@{address}"
 
 

@@ -24,6 +24,7 @@ from diskbook.cloud.azure import (
     named_group,
     ownership,
     provision as provisioning,
+    refusals,
     removal,
     teardown as deletion,
 )
@@ -221,7 +222,7 @@ def _cloud_told(run: Run) -> Iterator[None]:
         what = "cannot be reached" if away else "refuses"
         kept = f"; what is finished is kept: 'diskbook run --resume {run.name}' goes on"
         again = "" if is_unmade(run) else kept
-        raise DiskbookError(f"the cloud {what} ({provisioning.azure_message(error)}){again}") from error
+        raise DiskbookError(f"the cloud {what} ({refusals.message(error)}){again}") from error
 
 
 def running_machines(run: Run, clients: Clients, origin: int) -> dict[str, Any] | None:
@@ -310,7 +311,7 @@ def _drop_incomplete(run: Run, clients: Clients, group: str, numbers: list[int])
 
 
 def _tell_left(run: Run, clients: Clients, what: str, error: Exception) -> None:
-    reason = provisioning.azure_message(error) if isinstance(error, AzureError) else str(error)
+    reason = refusals.message(error) if isinstance(error, AzureError) else str(error)
     clients.tell(f"{what} still stands ({reason}); 'diskbook teardown {run.name}' deletes it")
 
 

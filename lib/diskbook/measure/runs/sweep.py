@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from azure.core.exceptions import AzureError
 
 from diskbook.cloud import kinds
-from diskbook.cloud.azure import inventory, named_group, sweep, teardown
+from diskbook.cloud.azure import inventory, named_group, refusals, sweep, teardown
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.provision import azure_message
 from diskbook.cloud.azure.sweep import Group
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import leftovers, stages
@@ -161,7 +160,7 @@ def _tried(task: Callable[[], object]) -> str | None:
     except DiskbookError as error:
         return str(error)
     except AzureError as error:
-        return azure_message(error)
+        return refusals.message(error)
     return None
 
 
@@ -169,7 +168,7 @@ def _place(title: str, clients: Clients) -> Place:
     try:
         return Place(title, clients, sweep.find_groups(clients, runs.runs_root()))
     except AzureError as error:
-        raise DiskbookError(f"{title}: {azure_message(error)}") from error
+        raise DiskbookError(f"{title}: {refusals.message(error)}") from error
 
 
 def _removal(clients: Clients, groups: list[Group], say: Say) -> Callable[[], None]:

@@ -127,7 +127,8 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     """Run one trial and record it. Returns whether it succeeded."""
     arm = rig.scenario.arm_named(planned.arm)
     workload = schedule.offered(rig.scenario, planned)
-    output, lost, around = {}, None, steps.of(rig.scenario)
+    output: dict[str, bytes] = {}
+    lost, around = None, steps.of(rig.scenario)
     device = around.device(rig, arm, workload)
     job, times_utc = Job(()), (now_utc(), now_utc())
     try:

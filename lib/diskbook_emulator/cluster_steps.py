@@ -1,4 +1,4 @@
-"""What the scripts of `machines.cluster` do on emulated machines, done on the emulator's own state.
+"""What the scripts of `clusters.powershell` do on emulated machines, done on the emulator's own state.
 
 The answers are those that the .ps1 files would print, errors in their words included; where Windows itself
 would speak, in Windows' as far as they are known. A step looks, changes what differs, and looks again, so

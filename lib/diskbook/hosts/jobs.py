@@ -42,6 +42,10 @@ class JobLost(DiskbookError):
     """The machine restarted, or somebody ended the job, while it ran."""
 
 
+class StepFailed(DiskbookError):
+    """A step on a machine ended in an error; the sentence is the machine's own."""
+
+
 def checked(name: str) -> str:
     """Return the name of a job, which is that of its folder and stands in commands as it is.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diskbook.clusters.design import fleet_rules, loss_rules, volume_references, volume_rules
+from diskbook.clusters.design import fleets, loss_rules, volume_references, volume_rules
 from diskbook.clusters.design.fleets import data_sets, on_each
 from diskbook.clusters.design.loss_rules import all_taken_away, rows as loss_rows
 from diskbook.clusters.design.survival import WORDS as LOST
@@ -23,7 +23,7 @@ def check(scenario: Scenario) -> None:
         With one sentence on the first that does not fit.
     """
     volume_references.check(scenario)
-    fleet_rules.check(scenario)
+    fleets.check(scenario)
     loss_rules.check(scenario)
 
 

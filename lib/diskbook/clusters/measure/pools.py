@@ -1,7 +1,7 @@
 """The disks of a pool: attached, each to its own machine, proved to be this run's, and put into the pool.
 
 Windows names a disk by a uniqueId of its own, which is no other than the run's only by its place: so it is
-read at the LUN at which Azure says the disk is, once `machines.disks.ours` has proved it, and recorded. In a
+read at the LUN at which Azure says the disk is, once `hosts.disks.ours` has proved it, and recorded. In a
 pool a disk is no drive any more, and is known by what was recorded.
 """
 
@@ -67,7 +67,7 @@ def attach(rig: Rig, pools: list[Pool]) -> dict[str, tuple[steps.PoolDisk, ...]]
     Raises
     ------
     DiskbookError
-        As `machines.disks.ours` does; the pool is not made then.
+        As `hosts.disks.ours` does; the pool is not made then.
     """
     places = {(pool.key, node): partial(_on_node, rig, pool, node) for pool in pools for node in pool.nodes}
     node_steps.side_by_side((node, action) for (_, node), action in places.items())

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from diskbook.cloud.azure.clients import Clients
 from diskbook.clusters.design import counters
 from diskbook.clusters.measure import fleets, losses, node_counters, volumes
-from diskbook.clusters.powershell import steps as powershell
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.design.schedule import Block
 from diskbook.hosts.device import Device
 from diskbook.measure.bench.rig import Rig
-from diskbook.measure.bench.steps import StepFailed, Steps
+from diskbook.measure.bench.steps import Steps
 from diskbook.measure.bench.tool_jobs import START_S
-from diskbook.results.run import Run, now_utc
+from diskbook.results.run import Run
 from diskbook.tools.job import Job
-
-Result = tuple[dict[str, bytes], tuple[str, str]]
 
 
 class VolumeSteps(Steps):
@@ -68,27 +65,29 @@ class VolumeSteps(Steps):
             return super().place(rig, arm)
         return volumes.ledger_place(rig, arm.volume) | {"owner": volumes.owner_for(rig, arm)}
 
-    def run(self, rig: Rig, arm: Arm, load: Workload, name: str, device: Device, job: Job) -> Result:
-        """Have volumes at rest, owned by the nodes that the arm wants, and count around the tool's run."""
-        try:
-            volumes.await_settled(rig)
-            if arm.volume:
-                volumes.place(rig, arm)
-            totals = node_counters.before(rig, arm)
-            output, times_utc = self._measure(rig, arm, load, name, device, job)
-            document = node_counters.after(rig, arm, totals)
-        except powershell.StepFailed as failure:
-            raise StepFailed(str(failure)) from None
-        finally:
-            volumes.settle(rig, arm, load.write_pct)
-        return output | ({} if document is None else {counters.KIND: document}), times_utc
+    def before(self, rig: Rig, arm: Arm) -> dict[str, Any] | None:
+        """Have volumes at rest and owned as the arm wants; return what nodes have counted so far."""
+        volumes.await_settled(rig)
+        if arm.volume:
+            volumes.place(rig, arm)
+        return node_counters.before(rig, arm)
 
-    def _measure(self, rig: Rig, arm: Arm, load: Workload, name: str, device: Device, job: Job) -> Result:
+    def run(
+        self, rig: Rig, arm: Arm, load: Workload, name: str, device: Device, job: Job
+    ) -> dict[str, bytes]:
+        """Run the tool of a trial, of a fleet on all its machines."""
         if not load.is_fleet:
             return super().run(rig, arm, load, name, device, job)
-        limit_s, started_utc = load.ramp_s + load.runtime_s + START_S, now_utc()
-        output = fleets.run(rig, arm, load, name, job, limit_s=limit_s)
-        return output, (started_utc, now_utc())
+        return fleets.run(rig, arm, load, name, job, limit_s=load.ramp_s + load.runtime_s + START_S)
+
+    def after(self, rig: Rig, arm: Arm, begun: dict[str, Any] | None) -> dict[str, bytes]:
+        """Return the raw file of what the nodes counted before and after a trial, where they did."""
+        document = node_counters.after(rig, arm, begun)
+        return {} if document is None else {counters.KIND: document}
+
+    def settle(self, rig: Rig, arm: Arm, load: Workload) -> None:
+        """Remember whether data may still move between the tiers of an arm's volumes."""
+        volumes.settle(rig, arm, load.write_pct)
 
     def forget(self, rig: Rig, arm: Arm) -> None:
         """Look again who owns a volume, or where a disk is."""

@@ -17,10 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from diskbook.clusters.design import counters
 from diskbook.clusters.powershell.scripts import FOLDER, path, script
-from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import KIB
+from diskbook.hosts.jobs import StepFailed
 
-__all__ = ["FOLDER", "path", "script"]  # what callers of steps need of `scripts`
+__all__ = ["FOLDER", "StepFailed", "path", "script"]  # what callers of steps need of other modules
 
 FEATURES = ("Failover-Clustering", "FS-FileServer", "RSAT-Clustering-PowerShell")
 TESTS = ("Storage Spaces Direct", "Inventory", "Network", "System Configuration")
@@ -223,10 +223,6 @@ STEPS: dict[str, type[Request]] = {
     "verify": Verify,
     "task": Task,
 }
-
-
-class StepFailed(DiskbookError):
-    """A step on a node ended in an error; the sentence is the node's own."""
 
 
 @dataclass(frozen=True)

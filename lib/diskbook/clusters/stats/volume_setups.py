@@ -2,7 +2,7 @@
 
 Limits are those of a run's manifest or, before there is one, the documented ones. Which node answers reads
 is not known of either: `local_share` is None, and the bound of reads the highest possible one, where a run's
-counters do not tell (`throttling.wire`). The limits of a machine's network are in no table that is read
+counters do not tell (`stats.wire`). The limits of a machine's network are in no table that is read
 here: a cell that one holds is saturated by a limit that is not known.
 """
 

@@ -13,17 +13,12 @@ from diskbook.cloud.azure.clients import Clients
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.design.schedule import Block
 from diskbook.facts import neighbours
-from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.device import Device
 from diskbook.measure.bench import precondition
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.bench.tool_jobs import START_S, run_job
-from diskbook.results.run import Run, now_utc
+from diskbook.results.run import Run
 from diskbook.tools.job import Job
-
-
-class StepFailed(DiskbookError):
-    """A step of a trial failed; it is recorded with this sentence, and tried once more."""
 
 
 class Steps:
@@ -62,19 +57,23 @@ class Steps:
         """How the ledger names what an arm measures."""
         return precondition.ledger_place(rig, arm.disk)
 
+    # The trial is recorded as failed where one of these three raises JobLost or StepFailed.
+
+    def before(self, rig: Rig, arm: Arm) -> Any:
+        """Have what an arm measures at rest; return what `after` needs."""
+
     def run(
         self, rig: Rig, arm: Arm, load: Workload, name: str, device: Device, job: Job
-    ) -> tuple[dict[str, bytes], tuple[str, str]]:
-        """Run the tool of a trial; return its files, and when it began and ended.
+    ) -> dict[str, bytes]:
+        """Run the tool of a trial; return its files."""
+        return run_job(rig, arm.machine, name, device, job, load.ramp_s + load.runtime_s + START_S)
 
-        Raises
-        ------
-        JobLost, StepFailed
-            The trial is recorded as failed.
-        """
-        started_utc = now_utc()
-        output = run_job(rig, arm.machine, name, device, job, load.ramp_s + load.runtime_s + START_S)
-        return output, (started_utc, now_utc())
+    def after(self, rig: Rig, arm: Arm, begun: Any) -> dict[str, bytes]:
+        """Return the files of a trial beyond those of its tool (`raw`)."""
+        return {}
+
+    def settle(self, rig: Rig, arm: Arm, load: Workload) -> None:
+        """Note what a trial may have left behind, also one that failed."""
 
     def forget(self, rig: Rig, arm: Arm) -> None:
         """Look again where what an arm measures is, before it is used next."""

@@ -14,11 +14,10 @@ from typing import Any
 from diskbook.design import attachments, schedule
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts.jobs import JobLost
+from diskbook.hosts.jobs import JobLost, StepFailed
 from diskbook.measure.bench import attachment, guest, orphans, precondition, spacing, steps
 from diskbook.measure.bench.precondition import NoRoomError, prefill
 from diskbook.measure.bench.rig import Rig
-from diskbook.measure.bench.steps import StepFailed
 from diskbook.measure.bench.tool_jobs import read, run_job, run_with_retry
 from diskbook.results.run import now_utc
 from diskbook.tools import registry
@@ -137,10 +136,14 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
         guest.record(rig, arm, workload, device, around.place(rig, arm)["disk_id"])
         seed, offset = _tool_seed(rig.scenario, planned), precondition.region(rig, planned, attempt)
         job = _tool(rig, arm, workload).command(workload, device, seed=seed, offset=offset)
-        output, times_utc = around.run(rig, arm, workload, planned.name(attempt), device, job)
+        begun, started_utc = around.before(rig, arm), now_utc()
+        output = around.run(rig, arm, workload, planned.name(attempt), device, job)
+        times_utc = started_utc, now_utc()
+        output |= around.after(rig, arm, begun)
     except (JobLost, NoRoomError, StepFailed) as failure:
         lost = str(failure)
         times_utc = times_utc[0], now_utc()
+    around.settle(rig, arm, workload)
     extra = {"lun": device.lun, **_of_job(job), **guest.usage(output)}
     succeeded = _record(rig, planned, attempt, output, lost, times_utc, extra)
     if not succeeded:

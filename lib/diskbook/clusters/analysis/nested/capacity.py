@@ -1,6 +1,6 @@
 """What of the drives is left to use, against what was measured, and what equal capacity costs.
 
-Efficiency is usable / footprint on the pool (`scenario.volume_rules.footprint_gib`). Drives are counted for
+Efficiency is usable / footprint on the pool (`design.volume_rules.footprint_gib`). Drives are counted for
 equal usable capacity, without a reserve; prices are list prices of the dated table.
 """
 

@@ -1,6 +1,6 @@
 """Full queues: the ratio to the two-way mirror cell by cell, what counting disk I/Os predicts, what is left.
 
-At saturation a volume does limit / demand (`throttling.volume_bound`), so that kinds differ by the I/Os that
+At saturation a volume does limit / demand (`stats.volume_bound`), so that kinds differ by the I/Os that
 a write asks of the disks, before anything is measured. What differs from that is what a measurement adds.
 """
 

@@ -9,13 +9,7 @@ from diskbook.facts import paths
 
 
 def opened(name: str) -> tuple[Any, Any]:
-    """Open a run to go on with it.
-
-    Returns
-    -------
-    tuple
-        The run, and its address; None for a run of this machine.
-    """
+    """Open a run to go on with it; return it and its address, which is None for a run of this machine."""
     if paths.is_address(name):
         from diskbook.batch import stored
 

@@ -14,9 +14,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from diskbook.facts.units import utc_text
-from diskbook.importing import layout
+from diskbook.importing import agreement, layout
 from diskbook.importing.pairing import Entry
-from diskbook.stats import repeats
 
 UNLIKE = "results of this cell differ by more than their own spread explains"
 _MOST_NAMED = 4
@@ -86,10 +85,10 @@ def _unlike(of_cell: Sequence[Entry]) -> str:
     rates = [_rate(entry) for entry in of_cell]
     errors = [_error(entry) for entry in of_cell]
     remedy = "look whether they are of one disk and load (--layout, --arms-by tell what is apart)"
-    if repeats.disagree(rates, errors):
+    if agreement.disagree(rates, errors):
         return f"{cell}: {_span(rates, ',.0f')} IOPS in {len(rates)} results; {remedy}"
     latencies = [_latency(entry) for entry in of_cell]
-    if repeats.disagree(latencies, errors):
+    if agreement.disagree(latencies, errors):
         return f"{cell}: {_span(latencies, '.3g')} ms in {len(latencies)} results; {remedy}"
     return ""
 
@@ -112,7 +111,7 @@ def _latency(entry: Entry) -> float:
 
 def _error(entry: Entry) -> float:
     """Relative standard error of the rate from the trial's series; NaN where it has none."""
-    errors = [repeats.relative_error(part.iops) for part in entry.measurement.series.values()]
+    errors = [agreement.relative_error(part.iops) for part in entry.measurement.series.values()]
     return max((error for error in errors if not math.isnan(error)), default=math.nan)
 
 
@@ -203,7 +202,7 @@ def _in_time(entries: Sequence[Entry], begins: Sequence[float], on_word: bool) -
     order = sorted(range(len(entries)), key=begins.__getitem__)
     entries, begins = [entries[place] for place in order], [begins[place] for place in order]
     ends = [begin + _lasted_s(entry) for entry, begin in zip(entries, begins, strict=True)]
-    numbers = repeats.sessions(begins, ends).tolist()
+    numbers = agreement.sessions(begins, ends).tolist()
     days = _days(numbers, begins)
     if len(days) < 2:
         _by_name(entries, _shared_names(entries))

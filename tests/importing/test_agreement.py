@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from diskbook.stats import repeats
+from diskbook.importing import agreement
 
 DAY, MINUTE = 86400.0, 60.0
 
@@ -28,33 +28,33 @@ DAY, MINUTE = 86400.0, 60.0
     ],
 )
 def test_repeats_that_differ_by_more_than_their_spread(values: list[float], is_unlike: bool) -> None:
-    assert repeats.disagree(values) is is_unlike
+    assert agreement.disagree(values) is is_unlike
 
 
 def test_what_happens_within_trials_explains_what_lies_between_them() -> None:
-    assert repeats.disagree([5000, 6400], [0.01, 0.01])
-    assert not repeats.disagree([5000, 6400], [0.05, 0.04])
-    assert repeats.disagree([5000, 6400], [math.nan, math.nan])
+    assert agreement.disagree([5000, 6400], [0.01, 0.01])
+    assert not agreement.disagree([5000, 6400], [0.05, 0.04])
+    assert agreement.disagree([5000, 6400], [math.nan, math.nan])
 
 
 def test_repeats_of_one_disk_are_seldom_flagged() -> None:
     rng = np.random.default_rng(5)
     for count in (2, 3, 5, 20):
-        flagged = sum(repeats.disagree(np.exp(rng.normal(0, 0.03, count)).tolist()) for _ in range(500))
+        flagged = sum(agreement.disagree(np.exp(rng.normal(0, 0.03, count)).tolist()) for _ in range(500))
         assert flagged <= 15, (count, flagged)
 
 
 def test_error_of_a_mean_counts_autocorrelation() -> None:
     rng = np.random.default_rng(6)
     white = 100 + rng.normal(0, 10, 400)
-    assert repeats.relative_error(white) == pytest.approx(0.005, rel=0.25)
+    assert agreement.relative_error(white) == pytest.approx(0.005, rel=0.25)
     slow = 100 + np.convolve(rng.normal(0, 10, 420), np.ones(20) / 20, "valid")
-    assert repeats.relative_error(slow) > 2 * slow.std() / 100 / np.sqrt(len(slow))
-    assert math.isnan(repeats.relative_error([1.0] * 9)) and repeats.relative_error([1.0] * 20) == 0
+    assert agreement.relative_error(slow) > 2 * slow.std() / 100 / np.sqrt(len(slow))
+    assert math.isnan(agreement.relative_error([1.0] * 9)) and agreement.relative_error([1.0] * 20) == 0
 
 
 def in_sessions(*starts: float) -> list[int]:
-    return repeats.sessions(starts, [start + 30 for start in starts]).tolist()
+    return agreement.sessions(starts, [start + 30 for start in starts]).tolist()
 
 
 def test_an_hour_of_rest_ends_a_session() -> None:
@@ -71,4 +71,4 @@ def test_sessions_near_each_other_are_one_where_others_are_months_away() -> None
 
 
 def test_a_long_trial_is_no_rest() -> None:
-    assert repeats.sessions([0, 5 * 3600], [5 * 3600 - 60, 6 * 3600]).tolist() == [0, 0]
+    assert agreement.sessions([0, 5 * 3600], [5 * 3600 - 60, 6 * 3600]).tolist() == [0, 0]

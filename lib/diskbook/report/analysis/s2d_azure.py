@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pandas as pd
-
 from diskbook.design.vocabulary import Label, Scope
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
@@ -94,7 +92,7 @@ def knee_table(a: Analysis) -> Html:
         }
         for row in sweep.chosen_knees(a).to_dict("records")
     ]
-    return table(pd.DataFrame(rows), f"Knees: latency x cap ({a.provenance}). {knee.POOLED}")
+    return table(rows, f"Knees: latency x cap ({a.provenance}). {knee.POOLED}")
 
 
 def binding_table(a: Analysis) -> Html:
@@ -117,7 +115,7 @@ def binding_table(a: Analysis) -> Html:
         }
         for row in rows.to_dict("records")
     ]
-    return table(pd.DataFrame(shown), f"What sets each rate, and whether it lasts ({a.provenance})")
+    return table(shown, f"What sets each rate, and whether it lasts ({a.provenance})")
 
 
 def findings_counted(a: Analysis) -> list[str]:

@@ -268,7 +268,7 @@ def compare(beside: Beside, outcome: FailOver | None = None) -> documents.Compar
             }
             for item in beside.spreads
         ],
-        "left_out": [item._asdict() for item in beside.left_out],
+        "left_out": [asdict(item) for item in beside.left_out],
         "fail_over": None if outcome is None else outcome._asdict(),
     }
     return documents.Compare.model_validate(content)

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.facts import quantities
+from diskbook.facts import quantities, table_writers
 from diskbook.facts.digits import rounded
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.files import write_atomic
+from diskbook.facts.table_writers import Table
 from diskbook.results.run import now_utc
 from diskbook.stats import intervals
 from diskbook.stats.zone_probe import FARTHER, NEAREST
@@ -106,10 +107,7 @@ class Lesson:
     def as_json(self) -> str:
         """The lesson as one JSON object on one line."""
         columns = ["zone", "lat_ms", "ratio", "ci_low", "ci_high", "verdict"]
-        rows = [
-            {key: None if pd.isna(value) else value for key, value in row.items()}
-            for row in self.zones[columns].to_dict("records")
-        ]
+        rows = table_writers.as_json(Table.of(self.zones[columns]))
         about = {"learned": self.zone, "file": self.file, "device": self.probe.device, "zones": rows}
         return json.dumps(rounded({**about, "emulated": self.probe.emulated, "clear": self.clear}))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 from diskbook.cli import document_of
 from diskbook.cli.compare import compare
 from diskbook.report.comparing import compared, spread
+from diskbook.report.comparing.pairs import LeftOut
 from diskbook.report.figures.export import as_svg
 from diskbook.results.run import Run
 from support import beside
@@ -82,8 +84,10 @@ def test_csv_and_markdown_have_a_row_a_comparison(runs: dict[str, Run]) -> None:
 
 def test_json_has_no_nan(runs: dict[str, Run]) -> None:
     held = compared.compare([str(runs[name].folder) for name in ("default", "slower")])
-    text = document_of.compare(held).text
-    content = json.loads(text, parse_constant=pytest.fail)
+    left_out = (LeftOut("slower", "randread", "another question"),)
+    other = replace(held, paired=replace(held.paired, left_out=left_out))
+    content = json.loads(document_of.compare(other).text, parse_constant=pytest.fail)
+    assert content["left_out"] == [{"run": "slower", "what": "randread", "why": "another question"}]
     assert {row["verdict"] for row in content["comparisons"]} >= {"difference", ""}
     assert content["schema"] == "diskbook/compare/1" and content["fail_over"] is None
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pandas as pd
-
 from diskbook.clusters import figures
 from diskbook.clusters.analysis import findings
 from diskbook.clusters.analysis.s2d import decision, maps, readers, sweep, wire
@@ -113,7 +111,7 @@ def knee_table(a: Analysis) -> Html:
         }
         for row in sweep.chosen_knees(a).to_dict("records")
     ]
-    return table(pd.DataFrame(rows), f"Knees: latency x cap ({a.provenance}). {knee.POOLED}")
+    return table(rows, f"Knees: latency x cap ({a.provenance}). {knee.POOLED}")
 
 
 def binding_table(a: Analysis) -> Html:
@@ -136,7 +134,7 @@ def binding_table(a: Analysis) -> Html:
         }
         for row in rows.to_dict("records")
     ]
-    return table(pd.DataFrame(shown), f"What sets each rate, and whether it lasts ({a.provenance})")
+    return table(shown, f"What sets each rate, and whether it lasts ({a.provenance})")
 
 
 def findings_counted(a: Analysis) -> list[str]:

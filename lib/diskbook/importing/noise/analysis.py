@@ -132,7 +132,7 @@ def kinds_table(data: Noise) -> Html:
             }
         )
     rows.sort(key=lambda row: str(row["Shows"]))
-    return table(pd.DataFrame(rows), f"What was measured, and what it can show ({data.provenance})")
+    return table(rows, f"What was measured, and what it can show ({data.provenance})")
 
 
 def slow_table(data: Noise) -> Html:

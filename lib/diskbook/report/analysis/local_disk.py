@@ -78,7 +78,7 @@ def knee_table(a: Analysis) -> Html:
         }
         for row in _chosen(a).to_dict("records")
     ]
-    return table(pd.DataFrame(rows), f"Knees: latency x highest rate ({a.provenance}). {knee.SHARP_LIMITS}")
+    return table(rows, f"Knees: latency x highest rate ({a.provenance}). {knee.SHARP_LIMITS}")
 
 
 def _span(knees: pd.DataFrame) -> str:

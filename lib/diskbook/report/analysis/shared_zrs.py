@@ -65,7 +65,7 @@ def probe_table(a: Analysis) -> Html:
         }
         for row in probed.to_dict("records")
     ]
-    return table(pd.DataFrame(rows), f"Reads at queue depth 1 by zone ({a.provenance})")
+    return table(rows, f"Reads at queue depth 1 by zone ({a.provenance})")
 
 
 def probe_words(a: Analysis) -> list[str]:

@@ -66,7 +66,7 @@ def section(items: Sequence[Conformance], labels: dict[str, str], words: dict[st
         }
         for item in items
     ]
-    standing = table(pd.DataFrame(rows), capital(counted(items)))
+    standing = table(rows, capital(counted(items)))
     return Html(
         standing + folded("What is missing, and what would mend it", _lacking(items, labels, words)) + _all()
     )
@@ -82,11 +82,11 @@ def _lacking(items: Sequence[Conformance], labels: dict[str, str], words: dict[s
         {"Point": title, "Why": why, "Do": remedy, "Comparisons": listed(pd.Series(of))}
         for (_, (title, why, remedy)), of in sorted(names.items(), key=lambda pair: pair[0])
     ]
-    return table(pd.DataFrame(rows)) if rows else Html("<p>Nothing.</p>")
+    return table(rows) if rows else Html("<p>Nothing.</p>")
 
 
 def _all() -> str:
-    rows = pd.DataFrame([{"Point": point.title, "What must hold": point.demands} for point in POINTS])
+    rows = [{"Point": point.title, "What must hold": point.demands} for point in POINTS]
     return folded(f"The points of protocol {VERSION} ({PAGE})", table(rows))
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from diskbook.facts.table_writers import capital
 from diskbook.report.show.html import Html, escaped, folded, table
 from diskbook.stats.plausibility import Doubt, Kind
@@ -77,4 +75,4 @@ def _cells(items: Sequence[Doubt], labels: Mapping[str, str], words: Mapping[str
         }
         for (arm, workload, kind), of_cell in cells.items()
     ]
-    return table(pd.DataFrame(rows), "What speaks against the numbers, by cell")
+    return table(rows, "What speaks against the numbers, by cell")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pandas as pd
-
 from diskbook.design.vocabulary import Provenance
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, folded, table
@@ -24,11 +22,12 @@ def guests(a: Analysed) -> Html:
     of_arms = by_arm(a.trials, a.tables.guest)
     if not of_arms:
         return Html(f"<p>{escaped(_UNREAD)}</p>")
-    rows = pd.DataFrame([_row(a.labels[arm], of_arms[arm]) for arm in a.labels if arm in of_arms])
-    shown = rows.drop(columns=[name for name in rows if rows[name].eq("").all()])
+    rows = [_row(a.labels[arm], of_arms[arm]) for arm in a.labels if arm in of_arms]
     emulated = Provenance.EMULATED in a.provenance
     note = f"<p>{escaped(_EMULATED)}</p>" if emulated else ""
-    return folded("Arm by arm", table(shown, f"The guests, by arm ({a.provenance})") + note)
+    return folded(
+        "Arm by arm", table(rows, f"The guests, by arm ({a.provenance})", optional=list(rows[0])) + note
+    )
 
 
 def _row(arm: str, guest: CellGuest) -> dict[str, str]:

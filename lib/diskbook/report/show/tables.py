@@ -242,12 +242,12 @@ def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str])
     caption = (
         "What limited each cell: limit, credit, and the share consumed as the platform reports it; "
         f"{has} of {len(frame)} cells have such evidence"
+        + "; a trial agrees where its rate and the platform say the same of the limit"
+        * bool(has)
     )
-    if shown["Trials that agree"].eq("").all():
-        shown = shown.drop(columns="Trials that agree")
-    else:
-        caption += "; a trial agrees where its rate and the platform say the same of the limit"
-    return table(shown, caption, Notes(dict.fromkeys(filter(None, frame["platform_note"]), 1)))
+    kept = enumerate(filter(None, frame["platform_note"].unique()), 1)
+    notes = Notes({note: number for number, note in kept})
+    return table(shown, caption, notes, optional=["Trials that agree"])
 
 
 _BELOW = [Label.BELOW_CAP, Label.LIMIT_NOT_KNOWN, Label.UNASSESSED]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from diskbook.report.show.html import Html, escaped, folded, table
 from diskbook.stats.diagnosis import Diagnosis, Finding
 
@@ -35,6 +33,4 @@ def section(findings: Sequence[Finding], labels: Mapping[str, str], words: Mappi
         for finding in findings
     ]
     total = f"Of {len(findings)} cell{'s' * (len(findings) != 1)}: {counts}."
-    return Html(
-        f"<p>{escaped(total)}</p>{folded('Cell by cell', table(pd.DataFrame(rows), 'What holds each cell'))}"
-    )
+    return Html(f"<p>{escaped(total)}</p>{folded('Cell by cell', table(rows, 'What holds each cell'))}")

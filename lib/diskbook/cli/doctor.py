@@ -60,11 +60,7 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
     rows = kind.doctor(
         chosen,
         kinds.Asked(
-            options["subscription"],
-            options["ssh_source"],
-            options["max_cost_usd"],
-            options["expires"],
-            options["try_ssh"],
+            *(options[name] for name in ("subscription", "ssh_source", "max_cost_usd", "expires", "try_ssh"))
         ),
     )
     subject = f"{chosen.name}, preset {chosen.preset}, {kind.where}"

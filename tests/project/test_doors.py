@@ -12,9 +12,10 @@ import pytest
 from diskbook import cli
 from diskbook.cloud import kinds
 from diskbook.design import scenario_file
-from diskbook.facts import paths
+from diskbook.facts import neighbours, paths
 from diskbook.facts.errors import UsageError
 from diskbook.facts.lazily import LazyTable, imported
+from diskbook.facts.neighbours import Neighbour
 from diskbook.report.analysis import beside
 from diskbook.tools import registry
 
@@ -23,6 +24,9 @@ TABLES = {
     "diskbook/cli/__init__.py": cli.COMMANDS,
     "diskbook/cloud/kinds.py": kinds.CLOUDS,
     "diskbook/design/scenario_file.py": scenario_file.CHECKS,
+    "diskbook/facts/neighbours.py": {
+        name: value._name for name, value in vars(neighbours).items() if isinstance(value, Neighbour)
+    },
     "diskbook/report/analysis/beside.py": beside.ANALYSES._rows,  # type: ignore[attr-defined]
     "diskbook/tools/registry.py": registry.TOOLS._rows,  # type: ignore[attr-defined]
 }

@@ -26,6 +26,7 @@ USER_ERRORS = (
     "JobLost",
     "StepFailed",
     "NoRoomError",
+    "NoAnswer",
     "StoreError",
     "UnreachableError",
     "LeaseLostError",

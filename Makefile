@@ -67,13 +67,13 @@ house: setup ## weigh the code: lines, modules and import chains; ends with 1 wh
 	@$(BIN)/python -m checks.weight
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (3 minutes)
-	@$(BIN)/python -m checks.coverage --docs docs/coverage.md
+	@$(BIN)/python -m checks.coverage --docs docs/explanation/coverage.md
 	@$(BIN)/python -m checks.hidden_limits
 
 played: setup ## play hidden limits, drift, stalls and noise, and look for a false verdict (12 minutes)
 	@$(BIN)/python -m checks.played
 
-rehearse: setup ## run the commands of docs/first-azure-run.md, the first day on Azure, on the emulator (10 minutes)
+rehearse: setup ## run the commands of docs/tutorials/first-azure-run.md, the first day on Azure, on the emulator (10 minutes)
 	@$(BIN)/python -m checks.rehearse
 
 faults: azurite ## play some seventy faults, each in a whole run, and see what is left, lost or repeated

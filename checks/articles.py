@@ -1,6 +1,6 @@
 """The articles in one table: scenario, notebook, sample run, and the verdicts that their claims get.
 
-`python -m checks.articles` (in `make format`) writes it into docs/articles.md; a test compares.
+`python -m checks.articles` (in `make format`) writes it into docs/reference/articles.md; a test compares.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from diskbook.report.analysis.run import Analysis
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
 
-PAGE = paths.ROOT / "docs" / "articles.md"
+PAGE = paths.ROOT / "docs" / "reference" / "articles.md"
 HEAD = """# The articles
 
 What this workbook made of five articles on Azure's disks and on Storage Spaces Direct. Each has a scenario
@@ -110,7 +110,7 @@ def _table(lines: list[dict[str, str]]) -> str:
 
 
 def main() -> None:
-    """Write docs/articles.md."""
+    """Write docs/reference/articles.md."""
     PAGE.write_text(page(), "utf-8")
 
 

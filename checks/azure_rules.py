@@ -1,4 +1,4 @@
-"""Azure's documented rules as one page, docs/azure-rules.md.
+"""Azure's documented rules as one page, docs/reference/azure-rules.md.
 
 `python -m checks.azure_rules` (in `make format`) writes it; a test compares page and table.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from checks.azure_rules_table import RULES, SECTIONS, Rule
 from diskbook.facts import paths
 
-PAGE = paths.ROOT / "docs" / "azure-rules.md"
+PAGE = paths.ROOT / "docs" / "reference" / "azure-rules.md"
 COLUMNS = ("What must hold", "A request that breaks it", "The nearest that does not", "Azure's answer")
 MORE = ("Refused before a run by", "Source")
 

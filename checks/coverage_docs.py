@@ -1,4 +1,4 @@
-"""What `make coverage` found, as tables for docs/coverage.md."""
+"""What `make coverage` found, as tables for docs/explanation/coverage.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys that commands print with --json as one page, docs/json.md.
+"""The keys that commands print with --json as one page, docs/reference/json.md.
 
 `python -m checks.documents` (in `make format`) writes it; a test compares.
 """
@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin
 from diskbook.facts import paths
 from diskbook.report.show.documents import DOCUMENTS, Document, Record
 
-PAGE = paths.ROOT / "docs" / "json.md"
+PAGE = paths.ROOT / "docs" / "reference" / "json.md"
 _HEAD = """# What `--json` prints
 
 One JSON document on standard output and nothing else; errors stay one sentence on standard error, with the

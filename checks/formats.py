@@ -1,4 +1,4 @@
-"""Formats x versions x {read, refused, why} as one table, for docs/formats.md.
+"""Formats x versions x {read, refused, why} as one table, for docs/reference/formats.md.
 
 `python -m checks.formats` (in `make format`) writes the page; a test tries every row and compares.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from diskbook.facts import paths
 
-PAGE = paths.ROOT / "docs" / "formats.md"
+PAGE = paths.ROOT / "docs" / "reference" / "formats.md"
 READ, FLAGGED, REFUSED = "read", "read, with a remark", "refused"
 COLUMNS = ("Format", "Versions", "Case", "What becomes of it", "Why, or with which remark")
 _HEAD = """# What `diskbook import` reads

@@ -1,4 +1,4 @@
-"""docs/coverage.md: all that is simulated stands in it, with a reason wherever something is withheld."""
+"""docs/explanation/coverage.md: all that is simulated stands in it, with a reason wherever something is withheld."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from diskbook.design.vocabulary import Scope
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 
-DOCUMENT = paths.ROOT / "docs" / "coverage.md"
+DOCUMENT = paths.ROOT / "docs" / "explanation" / "coverage.md"
+PAGES = sorted(
+    str(path.relative_to(paths.ROOT)) for path in paths.DOCS.glob("*/*.md") if path.parent != paths.POSTS
+)
 CLAIM = re.compile(
     r"simulated (runs|pairs|comparisons|cells)|intervals? (then )?(cover|h[eo]ld)|they cover"
     r"|false (positive|verdict)|show a difference",
@@ -169,10 +172,10 @@ def test_the_readme_has_the_summary_of_the_document() -> None:
     assert "| Worst cell |" in summed_up and summed_up in generated(DOCUMENT)
 
 
-@pytest.mark.parametrize("name", ["README.md", *sorted(path.name for path in DOCUMENT.parent.glob("*.md"))])
+@pytest.mark.parametrize("name", ["README.md", *PAGES])
 def test_no_figure_of_coverage_is_written_by_hand(name: str) -> None:
     """Shares of simulated runs stand between the marks only, where `make coverage` writes them."""
-    document = paths.ROOT / name if name == "README.md" else DOCUMENT.parent / name
+    document = paths.ROOT / name
     text = document.read_text("utf-8").replace(generated(document), "")
     sentences = re.split(r"(?<=[.:;])\s+|\n\n|\n- ", text)
     assert not [found for found in sentences if CLAIM.search(found) and SHARE.search(found)]

@@ -21,7 +21,7 @@ from diskbook.report.show import header_card, headlines
 class RunResults:
     """What a run measured. Made by `open_run`.
 
-    All tables are data frames with units in their column names (docs/run-folder.md). A change of a table
+    All tables are data frames with units in their column names (docs/reference/run-folder.md). A change of a table
     changes nothing else.
     """
 

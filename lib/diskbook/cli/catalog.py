@@ -18,7 +18,7 @@ def catalog(place: str | None, as_json: bool) -> None:
 
     A run joins it by itself when it is finished; list, compare and site read it where it is current. It is
     made anew when it is damaged or of another version, when runs were copied or removed, and now and then to
-    put many small files into few (docs/catalogue.md).
+    put many small files into few (docs/how-to/catalogue.md).
     """
     from diskbook.report.catalogue import rebuild
 

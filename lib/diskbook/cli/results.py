@@ -154,7 +154,7 @@ def why(
     It also says which cells have evidence from the platform's metrics, and why others have none.
     Limits of a disk or machine that an import lacks can be named; they hold for this answer alone.
 
-    With --protocol say for every comparison of RUN what it lacks of docs/protocol.md, and what would mend it.
+    With --protocol say for every comparison of RUN what it lacks of docs/reference/protocol.md, and what would mend it.
     """
     given = {name: value for name, value in limits.items() if value is not None}
     if given and by_protocol:

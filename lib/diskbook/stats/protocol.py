@@ -2,7 +2,7 @@
 
 Closed and open are the divisions of MLPerf Storage; a filled and overwritten disk, a steady state that is
 shown and a report that names its conditions are asked for by SNIA's Performance Test Specification.
-docs/protocol.md cites both and lists the points. Closed says how a number was made, never that it is Azure's:
+docs/reference/protocol.md cites both and lists the points. Closed says how a number was made, never that it is Azure's:
 that is its provenance.
 """
 

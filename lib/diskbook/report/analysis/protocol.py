@@ -1,6 +1,6 @@
 """Which comparisons of a run are closed by the protocol, and what the open ones lack.
 
-Gates decide most of it; here is what manifest, ledger and tables tell besides. docs/protocol.md lists the
+Gates decide most of it; here is what manifest, ledger and tables tell besides. docs/reference/protocol.md lists the
 points.
 """
 

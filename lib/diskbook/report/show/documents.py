@@ -1,4 +1,4 @@
-"""What commands print with --json: one record each, whose keys stay; docs/json.md lists them.
+"""What commands print with --json: one record each, whose keys stay; docs/reference/json.md lists them.
 
 Units stand in the names (`_s`, `_ms`, `_iops`, `_mb_s`, `_usd`), times are ISO 8601 in UTC. A key may be
 added; where one goes or means something else, the number behind the command's name in `schema` goes up.
@@ -131,7 +131,7 @@ class ComparisonRow(Record):
 
 
 class Protocol(Document):
-    """What the comparisons of a run lack of docs/protocol.md."""
+    """What the comparisons of a run lack of docs/reference/protocol.md."""
 
     COMMAND: ClassVar[str] = "why-protocol"
 
@@ -555,7 +555,7 @@ class Plan(Document):
 
 
 class LimitRow(Record):
-    """Limits of a VM size for one attachment and kind of disk, as in data/limits (docs/limits.md)."""
+    """Limits of a VM size for one attachment and kind of disk, as in data/limits (docs/reference/limits.md)."""
 
     schema_version: int
     size: str

@@ -100,7 +100,7 @@ def _counts(given: Iterable[str]) -> dict[str, str]:
 
 def _link(path: Path, words: str) -> str:
     """A link from the page to a file of the workbook; in words that there is none yet."""
-    return f"[{words}](../{path.relative_to(paths.ROOT).as_posix()})" if path.exists() else _NONE
+    return f"[{words}](../../{path.relative_to(paths.ROOT).as_posix()})" if path.exists() else _NONE
 
 
 def _table(lines: list[dict[str, str]]) -> str:

@@ -28,7 +28,7 @@ def test_every_article_has_a_scenario_and_a_notebook() -> None:
 
 def test_links_lead_somewhere() -> None:
     for line in articles.PAGE.read_text("utf-8").splitlines():
-        for part in line.split("](../")[1:]:
+        for part in line.split("](../../")[1:]:
             assert (paths.ROOT / part.partition(")")[0]).exists(), part
 
 

@@ -26,7 +26,7 @@ from diskbook.facts.errors import UsageError
 
 DOCUMENT = paths.ROOT / "docs" / "explanation" / "coverage.md"
 PAGES = sorted(
-    str(path.relative_to(paths.ROOT)) for path in paths.DOCS.glob("*/*.md") if path.parent != paths.POSTS
+    str(path.relative_to(paths.ROOT)) for path in (paths.ROOT / "docs").glob("*/*.md") if path.parent != paths.POSTS
 )
 CLAIM = re.compile(
     r"simulated (runs|pairs|comparisons|cells)|intervals? (then )?(cover|h[eo]ld)|they cover"

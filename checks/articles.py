@@ -25,19 +25,20 @@ from diskbook.results.run import Run
 PAGE = paths.ROOT / "docs" / "reference" / "articles.md"
 HEAD = """# The articles
 
-What this workbook made of five articles on Azure's disks and on Storage Spaces Direct. Each has a scenario
-(`data/scenarios`, whose README says what became of every element of the article's set-up), a notebook that
-analyses its runs, a sample run, and a list of its claims (`data/reference/published-setups.csv`), each with a
-verdict and a reason in its notebook. `make format` writes this page from code, tables and samples; a test
-compares them.
+This workbook follows five articles on Azure's disks and on Storage Spaces Direct. Each has a scenario, a
+notebook that analyses its runs, a sample run, and a list of its claims. [Scenario
+features](scenarios.md) says what became of every element of an article's set-up. The claims are in
+`data/reference/published-setups.csv`. The notebook has a verdict and a reason for each. `make format`
+writes this page from code, tables and samples.
 
-Verdicts are by what the article itself printed, by documented limits and by arithmetic: **capped** means that
-its figures sit on a limit and cannot say; **not measured** that no figure of it bears on the claim.
+Verdicts use the article's own figures, documented limits and arithmetic. **capped** means that its
+figures sit on a limit and cannot decide the claim. **not measured** means that no figure of the article
+concerns the claim.
 
 """
 BY_RUN = """
-`nested-resiliency` prints charts and no numbers, so that its claims are judged by a run's numbers as well. An
-emulated sample shows how they are judged; it says nothing about drives.
+`nested-resiliency` prints charts and no numbers, so its claims are also judged by a run's numbers. An
+emulated sample shows how that works. It says nothing about drives.
 
 """
 _NONE = "none yet"

@@ -4,8 +4,8 @@ Simulates designs with a known overhead, puts them through the functions that th
 for each scope how many intervals cover the truth, how wide they are, and how often they see a difference
 where there is none. Exit status 1 when intervals that are printed without a flag cover less than 93 %, or
 without a reason more than 98 %, by more than three standard errors of the simulation; or when nothing says
-why a condition is refused in more than 20 % of runs. `--docs FILE` writes the tables of docs/explanation/coverage.md, and
-what sums them up into the README.
+why a condition is refused in more than 20 % of runs. `--docs FILE` writes the tables of
+docs/explanation/coverage.md.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from diskbook.report.show.documents import DOCUMENTS, Document, Record
 PAGE = paths.ROOT / "docs" / "reference" / "json.md"
 _HEAD = """# What `--json` prints
 
-One JSON document on standard output and nothing else; errors stay one sentence on standard error, with the
-same exit code. Its first key, `schema`, names command and version (`diskbook/why/1`): keys may be added to a
-version, none goes or changes its meaning. Units stand in the names, times are ISO 8601 in UTC, `null` is a
-number that there is not. Numbers are rounded to ten significant digits. Made by `make format` from
-`lib/diskbook/report/show/documents.py`, whose records are what is printed. `zone-affinity --json`
-prints one object on one line, with the verdict and the exit code (`zone_affinity/verdict.py`).
+With `--json` a command prints one JSON document on standard output and nothing else. Errors stay one
+sentence on standard error, with the same exit code. The first key, `schema`, names command and version
+(`diskbook/why/1`). A version may gain keys. It never loses one or changes its meaning. Units are part of
+the names, times are ISO 8601 in UTC, and `null` is a missing number. Numbers are rounded to ten
+significant digits. `make format` writes this page from the records that the commands print.
+`zone-affinity --json` prints one object on one line, with the verdict and the exit code.
 """
 
 

@@ -14,9 +14,9 @@ READ, FLAGGED, REFUSED = "read", "read, with a remark", "refused"
 COLUMNS = ("Format", "Versions", "Case", "What becomes of it", "Why, or with which remark")
 _HEAD = """# What `diskbook import` reads
 
-A file is told by its content, never by its name; `.gz` is unpacked. What is refused is said in a sentence,
-and the rest is imported. Each row is a test (`tests/checks/test_formats.py`). Made by `make format` from
-`checks/formats.py`.
+diskbook recognises a file by its content, never by its name, and unpacks `.gz`. It names each refused file in
+one sentence, and imports the rest. Each row is a test (`tests/checks/test_formats.py`). `make format` writes
+this page from `checks/formats.py`.
 
 """
 _FIO_TEXT, _FIO_JSON, _FIO_LOG = "fio, normal text", "fio, JSON and json+", "fio, log"

@@ -1,7 +1,7 @@
 """Measure the prose of README, documents, help, notebooks and posts: sentence lengths and phrases to avoid.
 
-`python -m checks.prose` (`make prose`) prints one row per document, worst first, and ends with 1 where a limit
-of checks/prose.toml is missed. `python -m checks.prose FILE` prints each sentence that misses one.
+`python -m checks.prose` (`make prose`) prints one row per document, worst first. It ends with 1 if a document
+misses a limit of checks/prose.toml. `python -m checks.prose FILE` prints each sentence that misses one.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from diskbook.cli import cli
 from diskbook.facts import paths
 
 SETTINGS = paths.ROOT / "checks" / "prose.toml"
-_FENCE = re.compile(r"^ *(```|:::|~~~).*?^ *\1`* *$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^ *```(?!\{glossary\}).*?^ *``` *$", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LEFT_OUT = re.compile(r"^ *(\||>|#|!\[|\{\.).*$", re.MULTILINE)
 _START = re.compile(r"^ *(?:[-*] |\d+\. |: |\[\^)", re.MULTILINE)
 _CODE = re.compile(r"``.+?``|`[^`]+`", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _QUOTED = re.compile(r"\"[^\"]{1,300}\"|“[^”]*”")
-_NAMES = re.compile(r"(?:[^\s,;:.()]+(?: [^\s,;:.()]+){0,2}, ){3,}(?:(?:and|or) )?[^\s,;:.()]+")
+_NAME = r"[^\s,;:.()]+(?: [^\s,;:.()]+)?"
+_NAMES = re.compile(
+    rf"(?:{_NAME}, ){{3,}}(?:(?:and|or) )?{_NAME}|(?:{_NAME}, ){{2,}}{_NAME},? (?:and|or) {_NAME}"
+)
 _END = re.compile(r"(?<=[.!?])[)*\"”]*\s+(?=[A-Z0-9*`\"“(])|(?<=[.!?][*)])\s+(?=[A-Z])")
 _SHORT = re.compile(r"\b(e\.g|i\.e|vs|no|No|cf|s\.d|etc)\.")
 _WORD = re.compile(r"[A-Za-z0-9][\w'’.,/×^+%-]*")
@@ -68,8 +71,8 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 def _of_paragraph(text: str) -> Iterator[str]:
-    text = _LINK.sub(r"\1", _CODE.sub("code", text))
-    text = _QUOTED.sub("quotation", _SHORT.sub(r"\1", text))
+    text = _LINK.sub(r"\1", _CODE.sub("Code", text))
+    text = _QUOTED.sub("Quotation", _SHORT.sub(r"\1", text))
     for sentence in _END.split(text):
         if sentence and _WORD.search(sentence):
             yield sentence.strip()

@@ -1,4 +1,6 @@
-"""Write the reference pages of scenario keys, table columns and emulator profiles from models, schema and files.
+"""Write the reference pages of scenario keys, table columns and emulator profiles.
+
+They come from the models that read scenarios, from the tables' schema, and from the profiles.
 
 `python -m checks.reference_pages` (in `make format`) writes them; a test compares. Meanings are in
 checks/meanings.toml.
@@ -39,13 +41,12 @@ def scenario_keys() -> str:
 
 def records() -> dict[str, tuple[type[BaseModel], bool]]:
     """Tables of a scenario file: the record of each, and whether there may be several."""
-    found = {}
+    listed = {}
     for name, field in Scenario.model_fields.items():
-        kinds = [field.annotation, *get_args(field.annotation)]
-        record = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-        if record is not None:
-            found[name] = record, get_origin(field.annotation) is tuple
-    return found
+        for record in (field.annotation, *get_args(field.annotation)):
+            if isinstance(record, type) and issubclass(record, BaseModel):
+                listed[name] = record, get_origin(field.annotation) is tuple
+    return listed
 
 
 def _keys(name: str, listed: tuple[type[BaseModel], bool]) -> Iterator[str]:
@@ -60,7 +61,7 @@ def _keys(name: str, listed: tuple[type[BaseModel], bool]) -> Iterator[str]:
 
 
 def _default(value: Any) -> str:
-    if value is None or value == () or value == "" or value == {}:
+    if value is None or value in ((), "", {}):
         return "none"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
@@ -110,7 +111,11 @@ def _columns(table: schema.Table) -> Iterator[str]:
         return
     yield from ("| Column | Type | Unit | May be empty | Meaning |", "|---|---|---|---|---|")
     for column in table.columns:
-        values = f" One of: {', '.join(f'`{value}`' for value in column.values if value)}." if column.values else ""
+        values = (
+            f" One of: {', '.join(f'`{value}`' for value in column.values if value)}."
+            if column.values
+            else ""
+        )
         kind = column.dtype.partition("[")[0].replace("str", "text")
         unit = _UNITS.get(column.unit, column.unit)
         empty = "yes" if column.nullable or column.default is not None else ""

@@ -1,4 +1,4 @@
-"""Rehearse the first day on Azure: run the commands of docs/tutorials/first-azure-run.md on the emulator, in order.
+"""Rehearse the first day on Azure (docs/tutorials/first-azure-run.md) on the emulator.
 
 The commands are those of the page's blocks marked `sh rehearse`, as written. Replaced are the Azure CLI, by a
 program that signs in to the emulator; the caller's address; and, if asked for, the preset.

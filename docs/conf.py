@@ -1,4 +1,4 @@
-"""Settings of the documentation site (`make docs`). Nothing is loaded from the network, and no notebook is executed."""
+"""Settings of the documentation site (`make docs`): no request to the network, no notebook executed."""
 
 import sys
 from pathlib import Path

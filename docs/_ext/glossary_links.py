@@ -6,7 +6,15 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 GLOSSARY = "glossary"
-NOT_IN = (nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.term, nodes.raw, nodes.image)
+NOT_IN = (
+    nodes.reference,
+    nodes.literal,
+    nodes.literal_block,
+    nodes.title,
+    nodes.term,
+    nodes.raw,
+    nodes.image,
+)
 
 
 def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -36,7 +44,9 @@ def _is_inside(text: nodes.Text, paragraph: nodes.Element) -> bool:
     return False
 
 
-def _link(text: nodes.Text, pattern: re.Pattern[str], terms: dict[str, str], seen: set[str], page: str) -> None:
+def _link(
+    text: nodes.Text, pattern: re.Pattern[str], terms: dict[str, str], seen: set[str], page: str
+) -> None:
     parts: list[nodes.Node] = []
     end = 0
     words = text.astext()
@@ -46,7 +56,9 @@ def _link(text: nodes.Text, pattern: re.Pattern[str], terms: dict[str, str], see
             continue
         seen.add(term)
         parts.append(nodes.Text(words[end : match.start()]))
-        parts.append(nodes.reference("", match[0], refuri=f"{page}#{terms[term]}", internal=True, classes=["term"]))
+        parts.append(
+            nodes.reference("", match[0], refuri=f"{page}#{terms[term]}", internal=True, classes=["term"])
+        )
         end = match.end()
     if parts:
         text.parent.replace(text, [*parts, nodes.Text(words[end:])])

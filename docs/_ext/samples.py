@@ -9,9 +9,9 @@ from sphinx.application import Sphinx
 RUNS = Path(__file__).resolve().parents[2] / "data" / "runs"
 HEAD = """# Sample runs
 
-These are the executed analysis notebooks of the runs that come with the workbook. All are **emulated**: they show
-how the method works and say nothing about Azure. A report is the same notebook as one file that needs no network. A post is
-a short text for an editor.
+These are the executed analysis notebooks of the runs that come with the workbook. All are **emulated**: they
+show how the method works and say nothing about Azure. A report is the same notebook as one file that needs no
+network. A post is a short text for an editor.
 
 """
 
@@ -27,7 +27,9 @@ def copy_notebooks(app: Sphinx) -> None:
             (folder / f"{run.name}.ipynb").write_text(as_a_page(notebook), "utf-8")
             names.append(run.name)
     posts = [f"../posts/{path.stem}" for path in sorted((Path(app.srcdir) / "posts").glob("*.md"))]
-    listed = "".join(f"- [{name}]({name}.ipynb), <a href='../reports/{name}.html'>report</a>\n" for name in names)
+    listed = "".join(
+        f"- [{name}]({name}.ipynb), <a href='../reports/{name}.html'>report</a>\n" for name in names
+    )
     listed += "".join(f"- [Post of {Path(post).name}]({post}.md)\n" for post in posts)
     tree = "\n".join(["```{toctree}", ":hidden:", "", *names, *posts, "```"])
     (folder / "index.md").write_text(f"{HEAD}{listed}\n{tree}\n", "utf-8")

@@ -112,7 +112,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_the_file_of_the_document_is_one(tmp_path: Path) -> None:
-    match = re.search(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "how-to" / "batch.md").read_text("utf-8"), re.S)
+    match = re.search(
+        r"```toml\n(.*?)```", (paths.ROOT / "docs" / "how-to" / "batch.md").read_text("utf-8"), re.S
+    )
     assert match
     asked = read(tmp_path, match[1])
     assert (len(asked.items), asked.max_cost_usd, asked.jobs) == (2 * 2 * 3 - 2 + 1, 40.0, 6)

@@ -1,4 +1,4 @@
-"""docs/reference/articles.md is what code, tables and samples say, and every article has what it should have."""
+"""The page of the articles is what code, tables and samples say, and every article has what it should."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diskbook.facts import paths
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert articles.PAGE.read_text("utf-8") == articles.page(), "make format writes docs/reference/articles.md anew"
+    assert articles.PAGE.read_text("utf-8") == articles.page(), "make format writes it"
 
 
 def test_every_article_has_a_scenario_and_a_notebook() -> None:

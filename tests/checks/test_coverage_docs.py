@@ -1,4 +1,4 @@
-"""docs/explanation/coverage.md: all that is simulated stands in it, with a reason wherever something is withheld."""
+"""docs/explanation/coverage.md has all that is simulated, with a reason wherever something is withheld."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from diskbook.facts.errors import UsageError
 
 DOCUMENT = paths.ROOT / "docs" / "explanation" / "coverage.md"
 PAGES = sorted(
-    str(path.relative_to(paths.ROOT)) for path in (paths.ROOT / "docs").glob("*/*.md") if path.parent != paths.POSTS
+    str(path.relative_to(paths.ROOT))
+    for path in (paths.ROOT / "docs").glob("*/*.md")
+    if path.parent != paths.POSTS
 )
 CLAIM = re.compile(
     r"simulated (runs|pairs|comparisons|cells)|intervals? (then )?(cover|h[eo]ld)|they cover"

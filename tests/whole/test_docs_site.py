@@ -1,4 +1,4 @@
-"""The documentation site in a real Chromium. `make docs` builds it and runs this; without a fresh build it is skipped.
+"""The documentation site in a real Chromium. `make docs` builds it and runs this; else it is skipped.
 
 All pages: no request leaves the machine, no link is dead, the console is quiet. All checks of the reports on
 the pages of `LOOKED_AT`.
@@ -32,7 +32,7 @@ ON_ALL = ("anchors", "console", "requests")
 ON_SOME = ("overflow", "axe")
 pytestmark = [
     pytest.mark.whole,
-    pytest.mark.skipif(not SITE.is_dir(), reason="the documentation site is built and checked by `make docs`"),
+    pytest.mark.skipif(not SITE.is_dir(), reason="`make docs` builds and checks the site"),
 ]
 PAGES = sorted(
     str(path.relative_to(SITE))

@@ -6,6 +6,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 GLOSSARY = "glossary"
+EVERYDAY = {"bin", "closed", "family", "open", "plan", "probe", "session", "settle", "visit"}
+"""Terms that mostly occur as everyday words, so their uses are not linked."""
 NOT_IN = (
     nodes.reference,
     nodes.literal,
@@ -22,7 +24,7 @@ def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     terms = {
         name.lower(): target
         for (kind, name), (page, target) in app.env.domains["std"].objects.items()
-        if kind == "term" and page == GLOSSARY
+        if kind == "term" and page == GLOSSARY and name.lower() not in EVERYDAY
     }
     if docname == GLOSSARY or not terms or app.builder.name != "html":
         return

@@ -22,8 +22,8 @@ DOCUMENTS = [
 LINK = re.compile(r"(?<!`)\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
-def block(kind: str) -> str:
-    match = re.search(rf"```{kind}\n(.*?)```", TEXT, re.DOTALL)
+def block(kind: str, text: str = TEXT) -> str:
+    match = re.search(rf"```{kind}\n(.*?)```", text, re.DOTALL)
     assert match
     return match[1]
 
@@ -39,8 +39,19 @@ def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (tmp_path / "ratios.svg").stat().st_size
 
 
-def test_the_scenario_is_one(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(block("toml"), "utf-8")
+@pytest.mark.parametrize("name", ["read-a-run", "change-an-analysis"])
+def test_the_python_of_a_tutorial_runs(name: str) -> None:
+    text = (paths.ROOT / "docs" / "tutorials" / f"{name}.md").read_text("utf-8")
+    matplotlib.use("Agg")
+    names: dict[str, object] = {}
+    for lines in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        if '"monday"' not in lines:  # runs that a reader has made
+            exec(compile(lines, name, "exec"), names)
+
+
+@pytest.mark.parametrize("path", [README, paths.ROOT / "docs" / "tutorials" / "your-own-scenario.md"])
+def test_the_scenario_is_one(tmp_path: Path, path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(block("toml", path.read_text("utf-8")), "utf-8")
     scenario = load.load(str(tmp_path / "mine.toml"), preset="quick")
     assert [arm.name for arm in scenario.arm] == ["small", "large"] and len(scenario.comparison) == 1
 

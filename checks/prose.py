@@ -33,7 +33,7 @@ _NAMES = re.compile(
     rf"(?:{_NAME}, ){{3,}}(?:(?:and|or) )?{_NAME}|(?:{_NAME}, ){{2,}}{_NAME},? (?:and|or) {_NAME}"
 )
 _END = re.compile(r"(?<=[.!?])[)*\"”]*\s+(?=[A-Z0-9*`\"“(])|(?<=[.!?][*)])\s+(?=[A-Z])")
-_SHORT = re.compile(r"\b(e\.g|i\.e|vs|no|No|cf|s\.d|etc)\.")
+_SHORT = re.compile(r"\b(e\.g|i\.e|vs|cf|s\.d)\.")
 _WORD = re.compile(r"[A-Za-z0-9][\w'’.,/×^+%-]*")
 
 
@@ -107,9 +107,9 @@ def _of_commands(command: click.Command, name: str) -> Iterator[Prose]:
     if isinstance(command, click.Group):
         context = click.Context(command)
         for below in command.list_commands(context):
-            found_command = command.get_command(context, below)
-            if found_command and not found_command.hidden:
-                yield from _of_commands(found_command, f"{name} {below}")
+            subcommand = command.get_command(context, below)
+            if subcommand and not subcommand.hidden:
+                yield from _of_commands(subcommand, f"{name} {below}")
 
 
 def faults(prose: Prose, settings: dict[str, Any]) -> Iterator[str]:

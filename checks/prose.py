@@ -89,6 +89,7 @@ def documents() -> Iterator[Prose]:
     for path in sorted((paths.ROOT / "docs").glob("**/*.md")):
         if not {"_build", "samples"} & set(path.relative_to(paths.ROOT).parts):
             yield _of_file("posts" if path.parent == paths.POSTS else "docs", path)
+    yield _of_file("docs", paths.SCENARIOS / "README.md")  # the page "Scenario features"
     yield from _of_commands(cli, "diskbook")
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         cells = json.loads(path.read_text("utf-8"))["cells"]

@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types format house coverage played rehearse faults mutants bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
+.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types prose docs format house coverage played rehearse faults mutants bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,7 +52,7 @@ lint: setup ## check style of code and notebooks, spelling, and that packages im
 types: setup ## check types
 	@$(BIN)/mypy
 
-format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles, the points of the protocol, Azure's rules, the keys of --json and what a campaign takes
+format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles, the points of the protocol, Azure's rules, the keys of --json and of scenarios, the columns of tables, and what a campaign takes
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	@$(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
 	@$(BIN)/python -m checks.house
@@ -62,19 +62,29 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/python -m checks.azure_rules
 	@$(BIN)/python -m checks.limits_data
 	@$(BIN)/python -m checks.documents
+	@$(BIN)/python -m checks.reference_pages
 	@$(BIN)/python -m checks.campaign
+
+docs: browser ## build the documentation site into docs/_build/html, and check its pages in a browser (5 minutes)
+	@UV_SYSTEM_CERTS=$${UV_SYSTEM_CERTS:-1} UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(CURDIR)/.venv \
+	    .tools/uv/bin/uv sync --locked --quiet --inexact --group docs --python $(BIN)/python
+	@rm -rf docs/_build && $(BIN)/sphinx-build -b html -j auto -q -W --keep-going docs docs/_build/html
+	@DISKBOOK_DOCS_SITE=$(CURDIR)/docs/_build/html $(BIN)/pytest -n 0 tests/whole/test_docs_site.py
+
+prose: setup ## measure sentence lengths and phrases of README, docs, help and notebooks; ends with 1 when checks/prose.toml is missed
+	@$(BIN)/python -m checks.prose
 
 house: setup ## weigh the code: lines, modules and import chains; ends with 1 when a package exceeds checks/budget.toml
 	@$(BIN)/python -m checks.weight
 
 coverage: setup ## check intervals against simulated truth, and plant hidden limits (3 minutes)
-	@$(BIN)/python -m checks.coverage --docs docs/coverage.md
+	@$(BIN)/python -m checks.coverage --docs docs/explanation/coverage.md
 	@$(BIN)/python -m checks.hidden_limits
 
 played: setup ## play hidden limits, drift, stalls and noise, and look for a false verdict (12 minutes)
 	@$(BIN)/python -m checks.played
 
-rehearse: setup ## run the commands of docs/first-azure-run.md, the first day on Azure, on the emulator (10 minutes)
+rehearse: setup ## run the commands of docs/tutorials/first-azure-run.md, the first day on Azure, on the emulator (10 minutes)
 	@$(BIN)/python -m checks.rehearse
 
 faults: azurite ## play some seventy faults, each in a whole run, and see what is left, lost or repeated

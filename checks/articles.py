@@ -1,6 +1,6 @@
 """The articles in one table: scenario, notebook, sample run, and the verdicts that their claims get.
 
-`python -m checks.articles` (in `make format`) writes it into docs/articles.md; a test compares.
+`python -m checks.articles` (in `make format`) writes it into docs/reference/articles.md; a test compares.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from diskbook.report.analysis.run import Analysis
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
 
-PAGE = paths.ROOT / "docs" / "articles.md"
+PAGE = paths.ROOT / "docs" / "reference" / "articles.md"
 HEAD = """# The articles
 
-What this workbook made of five articles on Azure's disks and on Storage Spaces Direct. Each has a scenario
-(`data/scenarios`, whose README says what became of every element of the article's set-up), a notebook that
-analyses its runs, a sample run, and a list of its claims (`data/reference/published-setups.csv`), each with a
-verdict and a reason in its notebook. `make format` writes this page from code, tables and samples; a test
-compares them.
+This workbook follows five articles on Azure's disks and on Storage Spaces Direct. Each has a scenario, a
+notebook that analyses its runs, a sample run, and a list of its claims. [Scenario
+features](scenarios.md) says what became of every element of an article's set-up. The claims are in
+`data/reference/published-setups.csv`. The notebook has a verdict and a reason for each. `make format`
+writes this page from code, tables and samples.
 
-Verdicts are by what the article itself printed, by documented limits and by arithmetic: **capped** means that
-its figures sit on a limit and cannot say; **not measured** that no figure of it bears on the claim.
+Verdicts use the article's own figures, documented limits and arithmetic. **capped** means that its
+figures sit on a limit and cannot decide the claim. **not measured** means that no figure of the article
+concerns the claim.
 
 """
 BY_RUN = """
-`nested-resiliency` prints charts and no numbers, so that its claims are judged by a run's numbers as well. An
-emulated sample shows how they are judged; it says nothing about drives.
+`nested-resiliency` prints charts and no numbers, so its claims are also judged by a run's numbers. An
+emulated sample shows how that works. It says nothing about drives.
 
 """
 _NONE = "none yet"
@@ -100,7 +101,7 @@ def _counts(given: Iterable[str]) -> dict[str, str]:
 
 def _link(path: Path, words: str) -> str:
     """A link from the page to a file of the workbook; in words that there is none yet."""
-    return f"[{words}](../{path.relative_to(paths.ROOT).as_posix()})" if path.exists() else _NONE
+    return f"[{words}](../../{path.relative_to(paths.ROOT).as_posix()})" if path.exists() else _NONE
 
 
 def _table(lines: list[dict[str, str]]) -> str:
@@ -110,7 +111,7 @@ def _table(lines: list[dict[str, str]]) -> str:
 
 
 def main() -> None:
-    """Write docs/articles.md."""
+    """Write docs/reference/articles.md."""
     PAGE.write_text(page(), "utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Azure's documented rules as one page, docs/azure-rules.md.
+"""Azure's documented rules as one page, docs/reference/azure-rules.md.
 
 `python -m checks.azure_rules` (in `make format`) writes it; a test compares page and table.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from checks.azure_rules_table import RULES, SECTIONS, Rule
 from diskbook.facts import paths
 
-PAGE = paths.ROOT / "docs" / "azure-rules.md"
+PAGE = paths.ROOT / "docs" / "reference" / "azure-rules.md"
 COLUMNS = ("What must hold", "A request that breaks it", "The nearest that does not", "Azure's answer")
 MORE = ("Refused before a run by", "Source")
 
@@ -23,14 +23,14 @@ def page() -> str:
         [
             "# Azure's rules, as the emulator keeps them",
             "",
-            f"{len(RULES)} documented rules. A test sends both requests of every row to the emulated",
-            "control plane: the first must be refused with that status and code, by a rule that reads",
-            f"the request, the second accepted. {known} of them a scenario can break; those refuse it",
-            "before anything is created, by the rule that is named.",
+            f"These are {len(RULES)} documented rules. A test sends both requests of every row to the",
+            "emulated control plane. It must refuse the first with that status and code, by a rule that",
+            f"reads the request, and accept the second. A scenario can break {known} of them. diskbook",
+            "refuses such a scenario before it creates anything, by the rule in the column.",
             "",
-            f"Codes of {quoted} rows were read in Microsoft's pages, recordings or quoted answers; the",
-            "others are **inferred**: the rule is documented, the code of the refusal is not. Where a",
-            "quote had no status, it is the usual one of the code. Nothing here has met real Azure.",
+            f"The codes of {quoted} rows come from Microsoft's pages, recordings or quoted answers. The",
+            "others are **inferred**: the rule is documented, the code of the refusal is not. If a quote",
+            "had no status, the row has the usual one of the code. Nothing here was tried on real Azure.",
             "",
             "Made by `make format` from `checks/azure_rules_table.py`.",
             *_sections(),

@@ -1,7 +1,7 @@
 """What a campaign of a thousand runs takes, by the numbers that `diskbook plan` and `diskbook batch` go by.
 
-`python -m checks.campaign` (in `make format`) writes its tables into docs/campaign.md, for the
-batch of docs/campaign.toml; a test compares. No network is asked: prices are those of the dated table.
+`python -m checks.campaign` (in `make format`) writes its tables into docs/how-to/campaign.md, for the
+batch of docs/how-to/campaign.toml; a test compares. No network is asked: prices are those of the dated table.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from diskbook.facts.prices import from_table, table as price_table
 from diskbook.facts.units import duration
 from diskbook.measure.plan import sample_size
 
-PAGE = paths.ROOT / "docs" / "campaign.md"
-BATCH = paths.ROOT / "docs" / "campaign.toml"
+PAGE = paths.ROOT / "docs" / "how-to" / "campaign.md"
+BATCH = paths.ROOT / "docs" / "how-to" / "campaign.toml"
 BEGIN, END = "<!-- numbers: made by make format -->\n", "<!-- end of numbers -->\n"
 REGION = "scenario.region"
 MINUTE_S = 60.0
@@ -365,7 +365,7 @@ def with_tables(page: str, made: str) -> str:
 
 
 def main() -> None:
-    """Write the tables into docs/campaign.md."""
+    """Write the tables into docs/how-to/campaign.md."""
     PAGE.write_text(with_tables(PAGE.read_text("utf-8"), tables(read())), "utf-8")
 
 

@@ -4,8 +4,8 @@ Simulates designs with a known overhead, puts them through the functions that th
 for each scope how many intervals cover the truth, how wide they are, and how often they see a difference
 where there is none. Exit status 1 when intervals that are printed without a flag cover less than 93 %, or
 without a reason more than 98 %, by more than three standard errors of the simulation; or when nothing says
-why a condition is refused in more than 20 % of runs. `--docs FILE` writes the tables of docs/coverage.md, and
-what sums them up into the README.
+why a condition is refused in more than 20 % of runs. `--docs FILE` writes the tables of
+docs/explanation/coverage.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from checks import (
 from checks.coverage_cells import Condition, Methods, Row
 from checks.simulate import Design
 from diskbook.design.vocabulary import Scope
-from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 
 
@@ -215,12 +214,10 @@ def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cel
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     parser.add_argument("--docs", type=Path, help="document to write the tables into")
-    parser.add_argument("--readme", type=Path, default=paths.ROOT / "README.md", help="and their summary")
     options = parser.parse_args(arguments)
     if options.docs:
         try:
-            for document in (options.docs, options.readme):  # rather than after minutes of simulation
-                coverage_docs.around(document)
+            coverage_docs.around(options.docs)  # rather than after minutes of simulation
         except UsageError as error:
             parser.error(str(error))
     grid, began = QUICK if options.quick else FULL, time.monotonic()
@@ -235,7 +232,7 @@ def main(arguments: Sequence[str] | None = None, methods: Methods = coverage_cel
     n_cells = len(rows) + sum(map(len, parts.values()))
     print(f"{n_cells:,} cells in {time.monotonic() - began:.0f} s")
     if options.docs:
-        coverage_docs.write(options.docs, options.readme, rows, *parts.values())
+        coverage_docs.write(options.docs, rows, *parts.values())
     failed = any(row.status == "FAILED" for row in rows) or coverage_docs.without_reason(rows)
     return int(bool(failed) or any(off.values()))
 

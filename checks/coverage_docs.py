@@ -1,4 +1,4 @@
-"""What `make coverage` found, as tables for docs/coverage.md."""
+"""What `make coverage` found, as tables for docs/explanation/coverage.md."""
 
 from __future__ import annotations
 
@@ -350,7 +350,6 @@ def _most(shares: Sequence[float]) -> str:
 
 def write(
     path: Path,
-    readme: Path,
     rows: Sequence[coverage_cells.Row],
     percentiles: Iterable[coverage_percentiles.Row],
     stationarity: Iterable[coverage_stationarity.Row],
@@ -362,7 +361,7 @@ def write(
     limits: Iterable[coverage_limits.Row],
     attach: Iterable[coverage_attach.Row],
 ) -> None:
-    """Put tables into a document, between its two marks, and what sums them up into the README.
+    """Put tables into a document, between its two marks, with their summary first.
 
     Raises
     ------
@@ -381,18 +380,16 @@ def write(
         ),
     }
     steady, planted = list(stationarity), list(limits)
-    summed_up = f"{summary(of_lines)}\n\n{gates_and_limits(steady, planted)}"
     tables = {
-        "Worst cells first": summed_up,
+        "Worst cells first": f"{summary(of_lines)}\n\n{gates_and_limits(steady, planted)}",
         **{name: table(lines) for name, lines in of_lines.items()},
         "The gate of stationarity": of_stationarity(steady),
         "Hidden limits": of_limits(planted),
         "Attach effects": of_attach(attach),
     }
     text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
-    for document, written in ((path, text), (readme, summed_up)):
-        before, after = around(document)
-        files.write_atomic(document, f"{before}{BEGIN}\n\n{written}\n\n{END}{after}")
+    before, after = around(path)
+    files.write_atomic(path, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
 def around(path: Path) -> tuple[str, str]:

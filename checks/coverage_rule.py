@@ -10,7 +10,7 @@ WIDE = 0.97
 SURE = 3.0
 """Standard errors of the simulation by which a cell must fall short, or be too wide, to fail."""
 OFTEN_REFUSED = 0.2
-"""Share of runs without a judged interval from which docs/coverage.md says why."""
+"""Share of runs without a judged interval from which docs/explanation/coverage.md says why."""
 
 
 def error(share: float, n: float) -> float:

@@ -1,4 +1,4 @@
-"""The keys that commands print with --json as one page, docs/json.md.
+"""The keys that commands print with --json as one page, docs/reference/json.md.
 
 `python -m checks.documents` (in `make format`) writes it; a test compares.
 """
@@ -12,15 +12,15 @@ from typing import Any, get_args, get_origin
 from diskbook.cli.documents import DOCUMENTS, Document, Record
 from diskbook.facts import paths
 
-PAGE = paths.ROOT / "docs" / "json.md"
+PAGE = paths.ROOT / "docs" / "reference" / "json.md"
 _HEAD = """# What `--json` prints
 
-One JSON document on standard output and nothing else; errors stay one sentence on standard error, with the
-same exit code. Its first key, `schema`, names command and version (`diskbook/why/1`): keys may be added to a
-version, none goes or changes its meaning. Units stand in the names, times are ISO 8601 in UTC, `null` is a
-number that there is not. Numbers are rounded to ten significant digits. Made by `make format` from
-`lib/diskbook/cli/documents.py`, whose records are what is printed. `zone-affinity --json`
-prints one object on one line, with the verdict and the exit code (`zone_affinity/verdict.py`).
+With `--json` a command prints one JSON document on standard output and nothing else. Errors stay one
+sentence on standard error, with the same exit code. The first key, `schema`, names command and version
+(`diskbook/why/1`). A version may gain keys. It never loses one or changes its meaning. Units are part of
+the names, times are ISO 8601 in UTC, and `null` is a missing number. Numbers are rounded to ten
+significant digits. `make format` writes this page from the records that the commands print.
+`zone-affinity --json` prints one object on one line, with the verdict and the exit code.
 """
 
 

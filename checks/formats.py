@@ -1,4 +1,4 @@
-"""Formats x versions x {read, refused, why} as one table, for docs/formats.md.
+"""Formats x versions x {read, refused, why} as one table, for docs/reference/formats.md.
 
 `python -m checks.formats` (in `make format`) writes the page; a test tries every row and compares.
 """
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from diskbook.facts import paths
 
-PAGE = paths.ROOT / "docs" / "formats.md"
+PAGE = paths.ROOT / "docs" / "reference" / "formats.md"
 READ, FLAGGED, REFUSED = "read", "read, with a remark", "refused"
 COLUMNS = ("Format", "Versions", "Case", "What becomes of it", "Why, or with which remark")
 _HEAD = """# What `diskbook import` reads
 
-A file is told by its content, never by its name; `.gz` is unpacked. What is refused is said in a sentence,
-and the rest is imported. Each row is a test (`tests/checks/test_formats.py`). Made by `make format` from
-`checks/formats.py`.
+diskbook recognises a file by its content, never by its name, and unpacks `.gz`. It names each refused file in
+one sentence, and imports the rest. Each row is a test (`tests/checks/test_formats.py`). `make format` writes
+this page from `checks/formats.py`.
 
 """
 _FIO_TEXT, _FIO_JSON, _FIO_LOG = "fio, normal text", "fio, JSON and json+", "fio, log"

@@ -19,7 +19,7 @@ _TYPES = {"int": pa.int32(), "int | None": pa.int32(), "float | None": pa.float6
 _METADATA = {
     "schema_version": str(SCHEMA_VERSION),
     "licence": "selection: CC0-1.0; figures: as the column licence says",
-    "description": "docs/limits.md",
+    "description": "docs/reference/limits.md",
 }
 
 

@@ -1,4 +1,4 @@
-"""The points of the protocol as one table, for docs/protocol.md, whose text is written by hand.
+"""The points of the protocol as one table, for docs/reference/protocol.md, whose text is written by hand.
 
 `python -m checks.protocol` (in `make format`) writes it there; a test compares page and code.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from diskbook.facts import paths
 from diskbook.stats.protocol import POINTS, VERSION, Point
 
-PAGE = paths.ROOT / "docs" / "protocol.md"
+PAGE = paths.ROOT / "docs" / "reference" / "protocol.md"
 BEGIN, END = "<!-- points: made by make format -->\n", "<!-- end of points -->\n"
 COLUMNS = ("No.", "Point", "What must hold", "How the workbook knows", "Where it is missing")
 
@@ -38,7 +38,7 @@ def _row(point: Point) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Write the table into docs/protocol.md."""
+    """Write the table into docs/reference/protocol.md."""
     PAGE.write_text(with_points(PAGE.read_text("utf-8"), points()), "utf-8")
 
 

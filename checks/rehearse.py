@@ -1,4 +1,4 @@
-"""Rehearse the first day on Azure: run the commands of docs/first-azure-run.md on the emulator, in order.
+"""Rehearse the first day on Azure (docs/tutorials/first-azure-run.md) on the emulator.
 
 The commands are those of the page's blocks marked `sh rehearse`, as written. Replaced are the Azure CLI, by a
 program that signs in to the emulator; the caller's address; and, if asked for, the preset.
@@ -22,7 +22,7 @@ from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
 from diskbook_emulator import lifecycle
 
-PAGE = paths.ROOT / "docs" / "first-azure-run.md"
+PAGE = paths.ROOT / "docs" / "tutorials" / "first-azure-run.md"
 ADDRESS, EXAMPLE = "YOUR.IPV4.ADDRESS", "203.0.113.7"
 _BLOCK = re.compile(r"^```sh rehearse\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"(^|\s+)#.*")

@@ -1,6 +1,6 @@
 """diskbook: measure Azure disks honestly.
 
-`import diskbook as db`, then `db.open_run("sample-zone-disks")`. docs/api.md has all names.
+`import diskbook as db`, then `db.open_run("sample-zone-disks")`. docs/reference/api.md has all names.
 """
 
 import importlib

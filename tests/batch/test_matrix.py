@@ -112,14 +112,16 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_the_file_of_the_document_is_one(tmp_path: Path) -> None:
-    match = re.search(r"```toml\n(.*?)```", (paths.ROOT / "docs" / "batch.md").read_text("utf-8"), re.S)
+    match = re.search(
+        r"```toml\n(.*?)```", (paths.ROOT / "docs" / "how-to" / "batch.md").read_text("utf-8"), re.S
+    )
     assert match
     asked = read(tmp_path, match[1])
     assert (len(asked.items), asked.max_cost_usd, asked.jobs) == (2 * 2 * 3 - 2 + 1, 40.0, 6)
 
 
 def test_the_file_of_the_cluster_s_document_says_where_runs_run(tmp_path: Path) -> None:
-    text = (paths.ROOT / "docs" / "cluster.md").read_text().split("```toml\n")[1].split("```")[0]
+    text = (paths.ROOT / "docs" / "how-to" / "cluster.md").read_text().split("```toml\n")[1].split("```")[0]
     (tmp_path / "nightly.toml").write_text(f'{text}\n[matrix]\nscenario = ["first-run"]\n')
     asked = matrix.read(tmp_path / "nightly.toml")
     assert (asked.engine, asked.scheduler, asked.store) == ("dask", "tls://10.0.0.4:8786", "abfs://runs/lab")

@@ -1,4 +1,4 @@
-"""docs/articles.md is what code, tables and samples say, and every article has what it should have."""
+"""The page of the articles is what code, tables and samples say, and every article has what it should."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diskbook.facts import paths
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert articles.PAGE.read_text("utf-8") == articles.page(), "make format writes docs/articles.md anew"
+    assert articles.PAGE.read_text("utf-8") == articles.page(), "make format writes it"
 
 
 def test_every_article_has_a_scenario_and_a_notebook() -> None:
@@ -28,7 +28,7 @@ def test_every_article_has_a_scenario_and_a_notebook() -> None:
 
 def test_links_lead_somewhere() -> None:
     for line in articles.PAGE.read_text("utf-8").splitlines():
-        for part in line.split("](../")[1:]:
+        for part in line.split("](../../")[1:]:
             assert (paths.ROOT / part.partition(")")[0]).exists(), part
 
 

@@ -1,4 +1,4 @@
-"""docs/azure-rules.md is what the table of Azure's rules says."""
+"""docs/reference/azure-rules.md is what the table of Azure's rules says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from checks.azure_rules_table import RULES
 
 def test_the_page_is_up_to_date() -> None:
     assert azure_rules.PAGE.read_text("utf-8") == azure_rules.page(), (
-        "make format writes docs/azure-rules.md anew"
+        "make format writes docs/reference/azure-rules.md anew"
     )
 
 

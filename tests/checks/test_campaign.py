@@ -1,4 +1,4 @@
-"""docs/campaign.md is what the plan's own numbers say, and a batch refuses what it says is refused."""
+"""docs/how-to/campaign.md is what the plan's own numbers say, and a batch refuses what it says is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read() -> Campaign:
 def test_the_page_is_up_to_date(read: Campaign) -> None:
     page = campaign.PAGE.read_text("utf-8")
     assert page == campaign.with_tables(page, campaign.tables(read)), (
-        "make format writes docs/campaign.md anew"
+        "make format writes docs/how-to/campaign.md anew"
     )
     assert "| runs | 1,020 |" in page
 

@@ -1,4 +1,4 @@
-"""docs/coverage.md: all that is simulated stands in it, with a reason wherever something is withheld."""
+"""docs/explanation/coverage.md has all that is simulated, with a reason wherever something is withheld."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ from diskbook.design.vocabulary import Scope
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 
-DOCUMENT = paths.ROOT / "docs" / "coverage.md"
+DOCUMENT = paths.ROOT / "docs" / "explanation" / "coverage.md"
+PAGES = sorted(
+    str(path.relative_to(paths.ROOT))
+    for path in (paths.ROOT / "docs").glob("*/*.md")
+    if path.parent != paths.POSTS
+)
 CLAIM = re.compile(
     r"simulated (runs|pairs|comparisons|cells)|intervals? (then )?(cover|h[eo]ld)|they cover"
     r"|false (positive|verdict)|show a difference",
@@ -103,19 +108,20 @@ def test_a_cell_fails_beyond_three_standard_errors_on_either_side(coverage: floa
     assert one_replicate.status == replace(few_blocks, scope=Scope.LIKE_THESE).status == status
 
 
-def test_tables_go_between_the_marks_and_their_summary_into_the_readme(tmp_path: Path) -> None:
-    path, readme = tmp_path / "doc.md", tmp_path / "README.md"
-    for document in (path, readme):
-        document.write_text(f"before\n{coverage_docs.BEGIN}\nold\n{coverage_docs.END}\nafter\n")
-    coverage_docs.write(path, readme, [GOOD], [], [], [], [], [], [], [], [], [])
-    for document in (path, readme):
-        text = document.read_text()
-        assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
-    assert "| a condition | these disks | 95.0 to 95.0 | 3 x 5 | 1 |" in path.read_text()
-    assert generated(readme) in generated(path) and "| a condition, 3 x 5 | 1 |" in generated(readme)
-    readme.write_text("no marks")
+def test_tables_go_between_the_marks_with_their_summary_first(tmp_path: Path) -> None:
+    path = tmp_path / "doc.md"
+    path.write_text(f"before\n{coverage_docs.BEGIN}\nold\n{coverage_docs.END}\nafter\n")
+    coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [], [], [])
+    text = path.read_text()
+    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    summed_up, of_condition = (
+        "| a condition, 3 x 5 | 1 |",
+        "| a condition | these disks | 95.0 to 95.0 | 3 x 5 | 1 |",
+    )
+    assert text.index(summed_up) < text.index(of_condition)
+    path.write_text("no marks")
     with pytest.raises(UsageError, match="put them where the tables belong"):
-        coverage_docs.write(path, readme, [GOOD], [], [], [], [], [], [], [], [], [])
+        coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [], [], [])
 
 
 def test_the_worst_cell_comes_first_and_known_limits_are_left_out_beside_it() -> None:
@@ -164,15 +170,10 @@ def generated(document: Path) -> str:
     )
 
 
-def test_the_readme_has_the_summary_of_the_document() -> None:
-    summed_up = generated(paths.ROOT / "README.md")
-    assert "| Worst cell |" in summed_up and summed_up in generated(DOCUMENT)
-
-
-@pytest.mark.parametrize("name", ["README.md", *sorted(path.name for path in DOCUMENT.parent.glob("*.md"))])
+@pytest.mark.parametrize("name", ["README.md", *PAGES])
 def test_no_figure_of_coverage_is_written_by_hand(name: str) -> None:
     """Shares of simulated runs stand between the marks only, where `make coverage` writes them."""
-    document = paths.ROOT / name if name == "README.md" else DOCUMENT.parent / name
+    document = paths.ROOT / name
     text = document.read_text("utf-8").replace(generated(document), "")
     sentences = re.split(r"(?<=[.:;])\s+|\n\n|\n- ", text)
     assert not [found for found in sentences if CLAIM.search(found) and SHARE.search(found)]

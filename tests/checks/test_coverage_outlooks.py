@@ -38,6 +38,6 @@ def test_rare_slow_trials_are_a_known_limit_and_widths_that_are_too_safe_none() 
 
 
 def test_the_document_has_every_outlook() -> None:
-    text = (paths.ROOT / "docs" / "coverage.md").read_text("utf-8")
+    text = (paths.ROOT / "docs" / "explanation" / "coverage.md").read_text("utf-8")
     names = {f"| {cell.level.name} | {cell.claim} |" for cell in coverage_outlooks.cells()}
     assert not [name for name in names if name not in text]

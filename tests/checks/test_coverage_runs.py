@@ -77,7 +77,7 @@ def test_the_grid_has_every_number_of_replicates_and_spread() -> None:
 
 
 def test_the_document_has_every_condition() -> None:
-    text = (paths.ROOT / "docs" / "coverage.md").read_text("utf-8")
+    text = (paths.ROOT / "docs" / "explanation" / "coverage.md").read_text("utf-8")
     assert not [cell.name for cell in coverage_runs.cells() if f"| {cell.name} |" not in text]
 
 

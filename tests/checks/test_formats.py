@@ -1,4 +1,4 @@
-"""docs/formats.md: every row of it is tried, and the page is what the rows say."""
+"""docs/reference/formats.md: every row of it is tried, and the page is what the rows say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/protocol.md lists the points that the code decides by."""
+"""docs/reference/protocol.md lists the points that the code decides by."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diskbook.stats.protocol import POINTS
 
 def test_the_page_is_up_to_date() -> None:
     page = protocol.PAGE.read_text("utf-8")
-    assert page == protocol.with_points(page, protocol.points()), "make format writes docs/protocol.md anew"
+    assert page == protocol.with_points(page, protocol.points()), "make format writes it"
     assert page.count(protocol.BEGIN) == page.count(protocol.END) == 1
     assert str(protocol.PAGE).endswith(conformance.PAGE)
 

@@ -1,4 +1,4 @@
-"""What --json prints: one document a command, as its record and docs/json.md have it, and nothing else."""
+"""What --json prints: one document per command, as docs/reference/json.md has it, and nothing else."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_the_files_have_the_same_rows() -> None:
     with limits_data.CSV.open(encoding="utf-8", newline="") as file:
         read = [row["iops"] for row in csv.DictReader(file)]
     assert [int(iops) if iops else None for iops in read] == table["iops"].to_pylist()
-    page = (limits_data.FOLDER.parent.parent / "docs" / "limits.md").read_text("utf-8")
+    page = (limits_data.FOLDER.parent.parent / "docs" / "reference" / "limits.md").read_text("utf-8")
     assert f"{len(catalog.vm_sizes())} sizes, {table.num_rows:,} rows" in page
 
 

@@ -21,8 +21,8 @@ from diskbook.report.show import header_card, headlines
 class RunResults:
     """What a run measured. Made by `open_run`.
 
-    All tables are data frames with units in their column names (docs/run-folder.md). A change of a table
-    changes nothing else.
+    All tables are data frames with units in their column names (docs/reference/run-folder.md). A change of
+    a table changes nothing else.
     """
 
     def __init__(self, analysis: Analysis, left_out: str = "") -> None:

@@ -62,7 +62,8 @@ class Place:
         if asked.scheme != "tcp" or asked.hostname in ("127.0.0.1", "localhost", "::1"):
             return ""
         return (
-            f"{self.scheduler} has no TLS: whoever reaches it can run code on its workers (docs/cluster.md)"
+            f"{self.scheduler} has no TLS: whoever reaches it can run code on its workers "
+            "(docs/how-to/cluster.md)"
         )
 
 

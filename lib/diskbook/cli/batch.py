@@ -43,11 +43,10 @@ def batch(
 ) -> None:
     """Run every combination of MATRIX.toml: scenarios, presets, profiles, settings.
 
-    On this machine, or on a Dask cluster (docs/cluster.md).
+    On this machine, or on a Dask cluster (docs/how-to/cluster.md).
 
-    Start it again to go on: what is finished is not repeated, what was cut short is gone on with. Ends with
-    0 when all are finished, 1 when some failed, 3 when it was stopped with runs left. docs/batch.md has all
-    keys of the file.
+    Start it again to continue: finished runs are skipped, interrupted runs resume. Exit status: 0 when all
+    are finished, 1 when some failed, 3 when it stopped with runs left. docs/how-to/batch.md has all keys.
     """
     from pathlib import Path
 

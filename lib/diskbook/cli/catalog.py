@@ -14,11 +14,11 @@ from diskbook.cli.output import json_option, show, show_json
 @click.argument("place", required=False, metavar="[RUNS-FOLDER or STORE]")
 @json_option
 def catalog(place: str | None, as_json: bool) -> None:
-    """Make the catalogue of a folder of runs, by default your own, or of a store anew: Parquet of all runs.
+    """Rebuild the Parquet index of all runs in a folder or store.
 
-    A run joins it by itself when it is finished; list, compare and site read it where it is current. It is
-    made anew when it is damaged or of another version, when runs were copied or removed, and now and then to
-    put many small files into few (docs/catalogue.md).
+    The default folder is your own. A finished run joins by itself; list, compare and site read the index.
+    Rebuild it when it is damaged or from another version, or after you copied or removed runs. A rebuild
+    also puts many small files into few (docs/how-to/catalogue.md).
     """
     from diskbook.batch.catalogue import rebuild
     from diskbook.cli import document_of

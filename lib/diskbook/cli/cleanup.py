@@ -57,14 +57,13 @@ def sweep(
 ) -> None:
     """List, or delete, what runs have left: resource groups past their expiry or without a live run.
 
-    A group goes only if its tags are those of a run and signed by you on this computer: after its expiry,
-    or when the run was started without --keep and has no process any more. Foreign resources in it, which
-    lack the tag of the run, stay, and with them the group; only --with-foreign deletes them. A group that
-    was made elsewhere stays until it is named with --group. Killed emulators, keys of killed runs and
-    temporary folders go as well.
+    Deletes a group only if you signed its tags on this computer. It must be past its expiry, or its run has
+    no process any more and was started without --keep. Foreign resources in it, which lack the tag of the
+    run, stay, and with them the group; only --with-foreign deletes them. A group that was made elsewhere
+    stays until you name it with --group. Killed emulators, keys of killed runs and temporary folders go too.
 
-    Ends with 0 when nothing is left to go, with 3 when something is (listed, or not deleted), with 1 or 2
-    when a cloud could not be looked at or the command was wrong.
+    Exit status: 0 when nothing is left, 3 when something is (listed, or not deleted), 1 when a cloud did not
+    answer, 2 when the command was wrong.
     """
     from diskbook.cli import document_of
     from diskbook.facts.errors import UsageError

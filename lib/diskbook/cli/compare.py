@@ -38,16 +38,16 @@ def compare(
     as_markdown: bool,
     as_csv: bool,
 ) -> None:
-    """Hold runs against the first of them: what changed, and the ratio of their ratios.
+    """Compare runs with the first run: what changed, and the ratio of their ratios.
 
-    A row a comparison: each run's ratio, the ratio of ratios with its interval, and a verdict; ~ where
-    nothing can be told, with a footnote on what would help.
+    Prints one row per comparison: each run's ratio, the ratio of ratios with its interval, and a verdict.
+    ~ means no detectable difference; a footnote says what would help.
 
-    With --fail-over 5% it ends with 0 when no interval lies wholly on the worse side of 5 % (latency up, rate
-    down), with 3 when one does, and with 4 when a headline comparison cannot be told; 1 and 2 are errors.
+    With --fail-over 5% an interval is worse if it lies wholly beyond 5 % (latency up, rate down). Exit
+    status: 0 when none is worse, 3 when one is, 4 when a headline has no result, 1 and 2 for errors.
 
-    With --scenario NAME all its runs are read, by the catalogue where that is current: a row a comparison,
-    with the range of the ratio, the verdicts of the runs and the spread between them; nothing is pooled.
+    With --scenario NAME it reads all runs of the scenario, from the catalogue if that is current. It prints
+    one row per comparison: the range of the ratio, the runs' verdicts and their spread. It pools nothing.
     """
     if as_json + as_markdown + as_csv > 1:
         raise UsageError("--json, --md and --csv are one choice: give one of them")

@@ -1,4 +1,4 @@
-"""What commands print with --json: one record each, whose keys stay; docs/json.md lists them.
+"""What commands print with --json: one record each, whose keys stay; docs/reference/json.md lists them.
 
 Units stand in the names (`_s`, `_ms`, `_iops`, `_mb_s`, `_usd`), times are ISO 8601 in UTC. A key may be
 added; where one goes or means something else, the number behind the command's name in `schema` goes up.
@@ -131,7 +131,7 @@ class ComparisonRow(Record):
 
 
 class Protocol(Document):
-    """What the comparisons of a run lack of docs/protocol.md."""
+    """What the comparisons of a run lack of docs/reference/protocol.md."""
 
     COMMAND: ClassVar[str] = "why-protocol"
 
@@ -237,7 +237,7 @@ class StoredRow(Record):
     """A run in a store, read whole."""
 
     name: str
-    files: int = Field(description="files that were held against their hashes, of all its states")
+    files: int = Field(description="files compared with their hashes, of all its states")
     size: int = Field(description="bytes of them")
     state: str = Field(description="whole, cut off, or who works on it")
     unused: int = Field(description="objects left by copies that were cut off; no fault")
@@ -245,7 +245,7 @@ class StoredRow(Record):
 
 
 class Verify(Document):
-    """What a store holds, each file held against its hash."""
+    """The files of a store, each compared with its hash."""
 
     COMMAND: ClassVar[str] = "verify"
 
@@ -256,7 +256,7 @@ class Verify(Document):
 class ComparedRun(Record):
     """A run that was compared; its keys are those of the table."""
 
-    letter: str = Field(description="A is the run that the others are held against")
+    letter: str = Field(description="A is the run that the others are compared with")
     Run: str
     Provenance: str
     Measured: str = Field(description="hours in which it was measured")
@@ -336,7 +336,7 @@ class FailOver(Record):
 
 
 class Compare(Document):
-    """Runs held against the first of them."""
+    """Runs compared with the first of them."""
 
     COMMAND: ClassVar[str] = "compare"
 
@@ -400,7 +400,7 @@ class CompareRuns(Document):
 
 
 class Catalog(Document):
-    """The catalogue that was made anew, with its number of rows."""
+    """The rebuilt catalogue, with its number of rows."""
 
     COMMAND: ClassVar[str] = "catalog"
 
@@ -555,7 +555,7 @@ class Plan(Document):
 
 
 class LimitRow(Record):
-    """Limits of a VM size for one attachment and kind of disk, as in data/limits (docs/limits.md)."""
+    """Limits of a VM size for one attachment and kind of disk (docs/reference/limits.md)."""
 
     schema_version: int
     size: str

@@ -15,7 +15,7 @@ def limits(size: str, as_json: bool) -> None:
     """Print the documented disk limits of a VM size, with the source and date of each figure.
 
     One row per attachment (SCSI, NVMe) and kind of disk. MB are 10^6 bytes. All sizes are in data/limits, as
-    CSV and Parquet (docs/limits.md).
+    CSV and Parquet (docs/reference/limits.md).
     """
     from dataclasses import asdict
 

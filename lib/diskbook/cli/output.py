@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from diskbook.cli.documents import Document
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document (docs/json.md) in place of sentences."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON document (docs/reference/json.md) in place of sentences.",
 )
 
 

@@ -29,10 +29,10 @@ from diskbook.cli.examples import examples
 )
 @click.option("--force", is_flag=True, help="Write over the post of another run.")
 def post(name: str, file: Path | None, out: Path | None, names: tuple[str, ...], force: bool) -> None:
-    """Write RUN as a post to send to an editor: Markdown, with its figures in a folder beside it.
+    """Write RUN as a post for an editor: Markdown, with its figures in a folder next to it.
 
-    It has the answer, two figures, one table, the method in five lines, limits, and how to measure it again;
-    what was emulated says so in its first lines.
+    It has the answer, two figures, one table, the method in five lines, limits, and how to measure it again.
+    If the run was emulated, the first lines say so.
     """
     from diskbook.report.analysis import beside
     from diskbook.report.analysis.run import analyse

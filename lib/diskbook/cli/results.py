@@ -79,8 +79,8 @@ def import_(
     An arm is a full target: folder, host, path or device; sessions of measuring are its blocks. The fields of
     --layout are arm, replicate, block, session and load; * and {_} mean nothing.
 
-    With --dataset PATH is the folder of a public data set, and the tables of data/reference that were made
-    from it are computed anew.
+    With --dataset, PATH is the folder of a public data set. The command recomputes the tables of
+    data/reference that came from it.
     """
     if dataset is not None:
         from diskbook.importing.noise import dataset as azure_noise
@@ -156,7 +156,8 @@ def why(
     It also says which cells have evidence from the platform's metrics, and why others have none.
     Limits of a disk or machine that an import lacks can be named; they hold for this answer alone.
 
-    With --protocol say for every comparison of RUN what it lacks of docs/protocol.md, and what would mend it.
+    With --protocol, list for every comparison of RUN the missing points of docs/reference/protocol.md, and
+    their remedies.
     """
     given = {name: value for name, value in limits.items() if value is not None}
     if given and by_protocol:
@@ -265,9 +266,9 @@ def report(name: str, file: str | None, as_json: bool) -> None:
 @click.command(epilog=examples("diskbook record recorded"))
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 def record(name: str) -> None:
-    """Pack what RUN recorded of Azure, with its manifest, into one file to send; list what was replaced.
+    """Pack RUN's recording of Azure and its manifest into one file to send, and list the replaced texts.
 
-    The run must have been begun with --record, by you and here: only then are pseudonyms the same everywhere.
+    Start the run with --record, here and as the same user. Only then are pseudonyms the same everywhere.
     """
     from diskbook.cloud.azure.recording import pack as runs_record
     from diskbook.results import run as runs

@@ -82,15 +82,15 @@ def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) ->
     "--resume",
     metavar="RUN",
     shell_complete=complete.runs,
-    help="Go on with a run that was cut short, also one in a store.",
+    help="Resume an interrupted run, also one in a store.",
 )
 @click.option("--store", metavar="STORE", help="Keep the run in this store, too, while it is worked on.")
 @click.pass_context
 def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
     """Run SCENARIO: provision, benchmark, analyse, tear down.
 
-    SCENARIO is a name, or DIR/NAME.toml: a notebook 3-analyse-NAME.ipynb and a module NAME.py beside that
-    file then analyse the run. They are code, and run as such; name the file again with --resume.
+    SCENARIO is a name, or DIR/NAME.toml. In the second case, 3-analyse-NAME.ipynb and NAME.py in DIR analyse
+    the run, if they exist. They run as code; name the file again with --resume.
     With --resume, --set changes a run that has no trials yet, such as one that Azure had no room for.
     """
     _refuse_unused(ctx, resume, options["cloud"])

@@ -17,10 +17,10 @@ from diskbook.cli.examples import examples
     "--out", type=Path, default=Path("site"), show_default=True, metavar="DIR", help="Folder of the site."
 )
 def site(folder: Path | None, out: Path) -> None:
-    """Write a site of all runs: an index, a page a scenario and a run, and the published figures re-examined.
+    """Write a site of all runs: an index, one page per scenario and run, and the published figures.
 
-    It opens from disk by a double click on index.html, filters without a server, and asks nobody for
-    anything. An earlier site in the same folder is replaced; any other folder is left alone.
+    Double-click index.html to open it. It filters without a server, and loads nothing from the network. The
+    command replaces an earlier site in the same folder, and leaves any other folder alone.
     """
     from diskbook.report.site import write
     from diskbook.results import run as runs

@@ -60,19 +60,19 @@ def zone_affinity(
       diskbook zone-affinity --via "ssh node$n sudo" --device /dev/sdc --zone $n --learn zones.json
     done
 
-    Then have cron or a timer look from where the workload runs, with its state on one machine, or on the
-    volume that moves with the workload; a move is told once:
+    Then have cron or a timer look from where the workload runs. Keep the state on one machine, or on the
+    volume that moves with the workload. A move is reported once:
 
     \b
     diskbook zone-affinity --via "ssh $owner sudo" --device /dev/sdc \\
       --baseline zones.json --state state.json
 
-    It reads 4 KiB at a time, one outstanding, at most 100 a second, beside the workload. A disk that is on
-    its cap answers late from everywhere: far beyond what the zones account for, that is "not clear", short
-    of it, it passes for a remote zone; so act on the second look in a row.
+    It reads 4 KiB at a time, one outstanding, at most 100 per second, while the workload runs. A disk on its
+    cap answers late from everywhere. Far beyond the difference of zones, that is "not clear". Short of it,
+    it looks like a remote zone. So act on the second look in a row.
 
-    Ends with 0 in the nearest zone, 10 in a remote one, 11 where that is not clear (it is not remembered);
-    1 when nothing could be measured or written, 2 when the command was wrong. With --learn: 0 when the zone
+    Exit status: 0 in the nearest zone, 10 in a remote one, 11 when that is not clear (not remembered). 1
+    when nothing could be measured or written, 2 when the command was wrong. With --learn: 0 when the zone
     was learned. As a check of Nagios, with 1 for a warning and 3 for unknown:
 
     \b

@@ -5,7 +5,7 @@ so on in turn, so that a drift within the block meets all arms alike. Blocks com
 second has the order of the first reversed, and replicates likewise: of any two arms each leads in half of the
 blocks, so that what an arm leaves behind meets both alike. Workloads come in random order, the same for all
 arms of a block and repeat, so that a workload comes as long after an attach, and after the same others, in
-each of them. See the definitions in the README's glossary.
+each of them. docs/glossary.md has the definitions.
 
 Where arms have placements, a block has the arms of one placement. Placements come in an order drawn for each
 replicate, and then in its reverse (z1 z2 z3 z3 z2 z1), each time with half of their blocks. A drift over the

@@ -317,7 +317,7 @@ PROTOCOL = Table(
     key=("arm", "base_arm", "workload", "metric", "number"),
     remedy=_ANALYSE,
 )
-"""What each comparison meets of the protocol (docs/protocol.md), a row a point."""
+"""What each comparison meets of the protocol (docs/reference/protocol.md), a row a point."""
 
 
 def validate(table: Table, frame: pd.DataFrame, source: str = "") -> pd.DataFrame:

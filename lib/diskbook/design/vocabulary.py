@@ -84,7 +84,7 @@ def in_these_hours(disks: str) -> str:
     """Word that an estimate speaks of disks in the hours measured.
 
     A disk has a memory: where its latency wanders, an interval over blocks near to each other holds the ratio
-    of those hours, and often misses the lasting one (docs/coverage.md has both).
+    of those hours, and often misses the lasting one (docs/explanation/coverage.md has both).
     """
     return f"{disks} in these hours"
 

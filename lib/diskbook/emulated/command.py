@@ -67,9 +67,9 @@ def status(as_json: bool) -> None:
 
 @emulator.command(epilog=examples("diskbook emulator stop", "diskbook emulator stop noisy --keep-state"))
 @click.argument("name", default="default")
-@click.option("--keep-state", is_flag=True, help="Keep its folder, so that a later start goes on with it.")
+@click.option("--keep-state", is_flag=True, help="Keep its folder, so that a later start continues with it.")
 def stop(name: str, keep_state: bool) -> None:
-    """Stop the emulator called NAME; nothing of it is left."""
+    """Stop the emulator called NAME, and remove its files."""
     from diskbook_emulator import lifecycle
 
     lifecycle.stop(name, keep_state=keep_state)

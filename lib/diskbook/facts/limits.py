@@ -1,4 +1,7 @@
-"""Documented limits of VM sizes as a data set, a row per size, attachment and disk kind (docs/limits.md)."""
+"""Documented limits of VM sizes as a data set, a row per size, attachment and disk kind.
+
+docs/reference/limits.md explains it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _BASE = "limits with the SCSI controller"
 
 @dataclass(frozen=True)
 class Limit:
-    """Limits of a size for all disks of a kind; docs/limits.md explains the columns. None is unknown."""
+    """Limits of a size for all disks of a kind; None is unknown. docs/reference/limits.md has the columns."""
 
     schema_version: int
     size: str

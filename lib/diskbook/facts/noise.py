@@ -43,7 +43,7 @@ WORDS = {
     "wander": "wander of one machine",
     "pair-ratio-derived": "log ratio of two disks of a fresh machine",
 }
-"""Components by key; see the README for what each is."""
+"""Components by key; docs/explanation/noise.md says what each is."""
 KINDS = {
     "cap": "on a cap",
     "credit": "burst credit",

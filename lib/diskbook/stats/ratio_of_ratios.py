@@ -67,7 +67,7 @@ def interval(first: Interval, other: Interval, level: float = LEVEL) -> Interval
     Contribution to the theory of "Student's" t-test as applied to the problem of two samples, Statistical
     Research Memoirs 2 (1938); proof in M. R. Mickey and M. B. Brown, Bounds on the distribution functions of
     the Behrens-Fisher statistic, Annals of Mathematical Statistics 37 (1966). Pooled variances and the
-    degrees of freedom of Satterthwaite do not hold that (docs/coverage.md).
+    degrees of freedom of Satterthwaite do not hold that (docs/explanation/coverage.md).
     """
     se, df = np.hypot(first.se, other.se), np.minimum(first.df, other.df)
     return intervals.student(other.mean - first.mean, se, df, level)

@@ -72,7 +72,7 @@ def _sku(body: Json) -> str:
 
 
 def _error(broken: Violation, ask: DiskAsk, region: catalog.Region, name: str) -> ArmError:
-    """Azure's words for a broken rule, where they are known; docs/azure-rules.md names the sources."""
+    """Azure's words for a broken rule, if they are known (docs/reference/azure-rules.md has the sources)."""
     if broken.rule in _QUOTED:
         return _QUOTED[broken.rule](ask, name)
     if broken.rule == "zone" and not region.zones:

@@ -66,7 +66,7 @@ def kind_of(path: str) -> str | None:
 
 
 def _check_version(plane: ControlPlane, call: Call, kind: str) -> None:
-    """Refuse a version that does not exist, in the words quoted in docs/azure-rules.md."""
+    """Refuse a version that does not exist, in the words quoted in docs/reference/azure-rules.md."""
     known, asked = arm.api_versions(kind), call.api_version
     if not known or asked in known:
         return

@@ -13,7 +13,7 @@ from diskbook.cli import cli, main
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 
-BOOK = paths.ROOT / "docs" / "first-azure-run.md"
+BOOK = paths.ROOT / "docs" / "tutorials" / "first-azure-run.md"
 
 
 def price(name: str, preset: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:

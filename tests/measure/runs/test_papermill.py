@@ -1,4 +1,4 @@
-"""Each notebook by plain papermill with a YAML file of parameters, as docs/papermill.md says.
+"""Each notebook by plain papermill with a YAML file of parameters, as docs/how-to/papermill.md says.
 
 All are prepared, into a file, a store (abfs://) and papermill's own abs://; what those that are executed here
 show is a sample run, copied.
@@ -28,7 +28,7 @@ from diskbook.facts import paths
 from diskbook.measure.runs.begin import begin
 from support import azurite, blob_names
 
-DOCUMENT = (paths.ROOT / "docs" / "papermill.md").read_text("utf-8")
+DOCUMENT = (paths.ROOT / "docs" / "how-to" / "papermill.md").read_text("utf-8")
 NOTEBOOKS = sorted(path for path in paths.NOTEBOOKS.glob("*.ipynb") if papermill.inspect_notebook(str(path)))
 A_RUN = "abfs://runs/lab/run-1"
 OTHER = {

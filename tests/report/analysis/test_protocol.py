@@ -156,8 +156,8 @@ def test_a_name_that_fits_nothing_is_one_sentence(made_up: Analysis, options: di
 
 def test_the_option_is_there(folder: Run) -> None:
     done = CliRunner().invoke(cli.cli, ["why", "--protocol", str(folder.folder)])
-    assert done.exit_code == 0 and "points: docs/protocol.md" in done.output
-    assert (paths.ROOT / "docs" / "protocol.md").exists()
+    assert done.exit_code == 0 and "points: docs/reference/protocol.md" in done.output
+    assert (paths.ROOT / "docs" / "reference" / "protocol.md").exists()
 
 
 def test_volumes_are_not_attached_and_fleets_write_their_files_anew() -> None:

@@ -1,7 +1,7 @@
 """Which comparisons of a run are closed by the protocol, and what the open ones lack.
 
-Gates decide most of it; here is what manifest, ledger and tables tell besides. docs/protocol.md lists the
-points.
+Gates decide most of it; here is what manifest, ledger and tables tell besides. The points are
+in docs/reference/protocol.md.
 """
 
 from __future__ import annotations

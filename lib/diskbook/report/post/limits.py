@@ -86,4 +86,4 @@ def _noise_floor(a: Analysed) -> list[str]:
 def _standing(lines: headlines.Headlines, a: Analysed) -> list[str]:
     if lines.lead is None:
         return []
-    return [f"The answer is {answers.standings(a)[lines.place]}; docs/protocol.md has the points."]
+    return [f"The answer is {answers.standings(a)[lines.place]}; docs/reference/protocol.md has the points."]

@@ -11,7 +11,7 @@ from diskbook.report.show.html import Html, escaped, folded, table
 from diskbook.report.show.tables import METRICS, listed
 from diskbook.stats.protocol import POINTS, VERSION, Conformance, Finding, named
 
-PAGE = "docs/protocol.md"
+PAGE = "docs/reference/protocol.md"
 _Missing = tuple[str, str, str]
 """Title of a point, why it is missing, and what to do."""
 

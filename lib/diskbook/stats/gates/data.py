@@ -253,8 +253,8 @@ def memory_gate(log_ratios: np.ndarray) -> Gate:
     """Neighbouring blocks that resemble each other make the interval over blocks one of these hours only.
 
     Warns, since the lasting ratio may lie outside. No interval is corrected for that. How often it happens is
-    in docs/coverage.md; how often this warns of nothing (1 %), and how seldom few blocks show a memory, in
-    `stats.memory`.
+    in docs/explanation/coverage.md. How often this warns of nothing (1 %), and how seldom few blocks show a
+    memory, is in `stats.memory`.
 
     Parameters
     ----------

@@ -1,0 +1,25 @@
+"""The reference pages of scenario keys, columns and profiles are what models, schema and files say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checks import reference_pages
+
+
+@pytest.mark.parametrize("path", reference_pages.PAGES, ids=lambda path: path.name)
+def test_a_page_is_up_to_date(path: Path) -> None:
+    assert path.read_text("utf-8") == reference_pages.with_tables(path), "make format writes it"
+
+
+def test_every_key_and_column_has_a_meaning_and_no_other() -> None:
+    texts = reference_pages.meanings()
+    records = reference_pages.records()
+    assert {name: set(record.model_fields) for name, (record, _) in records.items()} == {
+        name: set(keys) for name, keys in texts["keys"].items()
+    }
+    tables = reference_pages.tables()
+    assert {table.name for table in tables} == set(texts["tables"])
+    assert {column.name for table in tables for column in table.columns} == set(texts["columns"])

@@ -63,6 +63,8 @@ def test_the_wheel_has_types_and_the_library_alone(tmp_path: Path) -> None:
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
     tops = {name.split("/")[0] for name in names}
     assert tops == {"diskbook", "diskbook_emulator", f"diskbook-{diskbook.__version__}.dist-info"}
-    assert {"diskbook/py.typed", "diskbook_emulator/py.typed", "diskbook/hosts/cluster/common.ps1"} <= set(
-        names
-    )
+    assert {
+        "diskbook/py.typed",
+        "diskbook_emulator/py.typed",
+        "diskbook/clusters/powershell/common.ps1",
+    } <= set(names)

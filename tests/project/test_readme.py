@@ -9,7 +9,7 @@ import matplotlib
 import pytest
 
 import diskbook as db
-from diskbook import load
+from diskbook.design import scenario_file
 from diskbook.facts import paths
 
 README = paths.ROOT / "README.md"
@@ -52,7 +52,7 @@ def test_the_python_of_a_tutorial_runs(name: str) -> None:
 @pytest.mark.parametrize("path", [README, paths.ROOT / "docs" / "tutorials" / "your-own-scenario.md"])
 def test_the_scenario_is_one(tmp_path: Path, path: Path) -> None:
     (tmp_path / "mine.toml").write_text(block("toml", path.read_text("utf-8")), "utf-8")
-    scenario = load.load(str(tmp_path / "mine.toml"), preset="quick")
+    scenario = scenario_file.load(str(tmp_path / "mine.toml"), preset="quick")
     assert [arm.name for arm in scenario.arm] == ["small", "large"] and len(scenario.comparison) == 1
 
 

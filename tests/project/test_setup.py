@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from diskbook.emulated import doctor
 from diskbook.facts import paths
-from diskbook.measure.doctor import machine as doctor
 from diskbook_emulator import user_list
 
 pytestmark = pytest.mark.emulator

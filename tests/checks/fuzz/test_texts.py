@@ -11,7 +11,7 @@ import pytest
 from checks.fuzz import texts
 from checks.fuzz.payloads import HTML, NAMES
 from checks.fuzz.targets import BrokenPromise
-from diskbook.facts import visible
+from diskbook.facts import table_writers, visible
 from diskbook.report.show import html as show_html
 
 SHARE = 24
@@ -70,7 +70,8 @@ def test_a_page_that_obeys_a_text_is_found(text: str, page: Callable[[str], str]
 
 @pytest.mark.long
 def test_a_table_without_escaping_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(show_html, "escaped", str)
+    for module in (show_html, table_writers):
+        monkeypatch.setattr(module, "escaped", str)
     found = texts.failures(["<img src=x onerror=alert(1)>"])
     assert len(found) == 2 and all("the page has ('img', 'src', 'onerror')" in line for line in found)
 

@@ -24,6 +24,7 @@ LISTENING = """import json
 import os
 import socket
 
+import psutil
 
 family = [psutil.Process(), psutil.Process().parent()]
 ports = [

@@ -84,7 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(Path(folder.name, "hypothesis"))
     # Each process is a client of its own: not the user, and not the tests beside it.
     os.environ["XDG_STATE_HOME"] = str(Path(os.environ[SHARED], _process(config), "state"))
-    config.pluginmanager.register(MeasureAgain(_measures, os.environ[SHARED]))
+    config.pluginmanager.register(MeasureAgain(config, _measures, os.environ[SHARED]))
     _set_up_hypothesis()
     gc.set_threshold(20_000, 10, 10)  # by default a seventh of the processor time is the garbage collector's
 

@@ -28,7 +28,7 @@ from support.measure_again import MeasureAgain
 bench_emulator.BUSY_CORES = {busy_cores}
 
 def pytest_configure(config):
-    config.pluginmanager.register(MeasureAgain(lambda item: {measures}, "a-marker-of-this-test"))
+    config.pluginmanager.register(MeasureAgain(config, lambda item: {measures}, "a-marker-of-this-test"))
 """
 TEST = """
 import time

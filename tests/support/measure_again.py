@@ -19,6 +19,7 @@ from support.disturbance import EVERY_S, LoadSensitiveError, OtherLoad
 ATTEMPTS = 3
 AGAIN = "measured again, since other programs used the processor"
 SECOND_TRY = "passed at the second try: mend these tests, and record the cause in checks/flaky.toml"
+SECOND_TRY_S = 600.0
 WANTED = "DISKBOOK_TESTS_SECOND_TRY"  # the environment variable that asks for second tries
 
 
@@ -30,13 +31,16 @@ class MeasureAgain:
 
     Parameters
     ----------
+    config
+        The settings of this process of pytest.
     measures
         Tells whether a test measures; pytest runs all others as usual.
     marker
         Text in the environment of each process that the tests start.
     """
 
-    def __init__(self, measures: Callable[[pytest.Item], bool], marker: str) -> None:
+    def __init__(self, config: pytest.Config, measures: Callable[[pytest.Item], bool], marker: str) -> None:
+        self._config = config
         self._measures = measures
         self._marker = marker
         self._other: OtherLoad | None = None
@@ -72,8 +76,21 @@ class MeasureAgain:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         environment[WANTED] = ""
         command = [sys.executable, "-m", "pytest", "-n0", "--rootdir", str(item.config.rootpath), item.nodeid]
-        again = subprocess.run(command, cwd=item.config.rootpath, env=environment, capture_output=True)
-        if again.returncode != 0:
+        # Its output goes nowhere: a process that a failed test leaves behind would keep a pipe open.
+        with subprocess.Popen(
+            command,
+            cwd=item.config.rootpath,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as again:
+            try:
+                passed = again.wait(SECOND_TRY_S) == 0
+            except subprocess.TimeoutExpired:
+                again.kill()
+                passed = False
+        if not passed:
             return
         failed = [report for report in reports if report.failed]
         texts = [report.longreprtext for report in failed]
@@ -104,6 +121,13 @@ class MeasureAgain:
         error = call.excinfo.value if call.excinfo else None
         report.load_sensitive = isinstance(error, LoadSensitiveError)
         return report
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Name a failed test at once: a run that is ended before its summary would not tell."""
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")  # none in pytest-xdist's workers
+        if report.failed and terminal is not None:
+            terminal.write_line(f"\nfailed: {report.nodeid} ({report.when})")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """List the tests that were measured again or passed at the second try, at the end of the run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from queue import SimpleQueue
 
 from diskbook.facts.errors import DiskbookError
 from diskbook_emulator import jump, lifecycle
@@ -41,8 +42,10 @@ def _instructions(emulator: Connection) -> str:
 def main(words: list[str]) -> int:
     """Start an emulator, print how to use it, and stop it at a signal."""
     asked = _arguments(words)
-    ends = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    # Not a mask: what the emulator starts would inherit it, and outlive an emulator that was killed.
+    ends: SimpleQueue[int] = SimpleQueue()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda number, _: ends.put(number)) for number in numbers}
     try:
         emulator = lifecycle.start(
             asked.name,
@@ -54,12 +57,15 @@ def main(words: list[str]) -> int:
         )
         try:
             print(_instructions(emulator), flush=True)
-            signal.sigwait(ends)
+            ends.get()
         finally:
             lifecycle.stop(asked.name)
     except DiskbookError as error:
         print(f"diskbook_emulator: {error}", file=sys.stderr)
         return error.exit_code
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
     return 0
 
 

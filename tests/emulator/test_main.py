@@ -61,5 +61,11 @@ def test_a_wrong_name_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.startswith("diskbook_emulator: 'No Name' cannot be an emulator's name")
 
 
+def test_it_leaves_the_handling_of_signals_as_it_was() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert main(["No Name"]) == 2
+    assert (signal.getsignal(signal.SIGTERM), signal.pthread_sigmask(signal.SIG_BLOCK, [])) == before
+
+
 def test_the_readme_has_one_screen() -> None:
     assert len(README.read_text("utf-8").splitlines()) <= 72

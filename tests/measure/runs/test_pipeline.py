@@ -61,8 +61,8 @@ def _wait(process: subprocess.Popen[str], ready: Callable[[], bool]) -> None:
 
 def _events(name: str, kind: str) -> list[dict[str, object]]:
     path = runs.folder_of(name) / "ledger.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [event for line in lines if (event := json.loads(line))["event"] == kind]
+    written, _, _ = path.read_text().rpartition("\n") if path.exists() else ("", "", "")  # whole lines only
+    return [event for line in written.splitlines() if (event := json.loads(line))["event"] == kind]
 
 
 def _left(name: str) -> list[str]:

@@ -93,7 +93,10 @@ def ended(export: Export) -> list[Session]:
 
 
 def some_ios(export: Export, rw: str, ios: int, depth: int = 1, *options: str) -> Direction:
-    return fio(export, f"--rw={rw}", "--bs=4k", f"--number_ios={ios}", f"--iodepth={depth}", *options)
+    """Run I/Os as one session: a client that came before nbdkit noticed the end would join it."""
+    done = fio(export, f"--rw={rw}", "--bs=4k", f"--number_ios={ios}", f"--iodepth={depth}", *options)
+    ended(export)
+    return done
 
 
 # ---- data ------------------------------------------------------------------------------------------------

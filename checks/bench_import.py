@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from diskbook.facts.units import MB
-from diskbook.importing import run as importer, text
+from diskbook.importing import run as importer, terminal
 from diskbook.importing.fio import log_histogram
 from diskbook.tools.fio import log_latency
 
@@ -221,7 +221,7 @@ def _duckdb(columns: str) -> Reader:
 
 def _import() -> Reader:
     def read(folder: Path) -> Any:
-        return text.text(importer.make([str(folder)], str(folder.parent / f"run-{time.time_ns()}")))
+        return terminal.text(importer.make([str(folder)], str(folder.parent / f"run-{time.time_ns()}")))
 
     return read
 

@@ -27,15 +27,15 @@ from typing import Any
 import psutil
 
 from diskbook.batch import dask_cluster, order as orders, summary
+from diskbook.batch.batch_run import Asked, Item, item_of
 from diskbook.batch.command import Seldom
 from diskbook.batch.dask_engine import DaskEngine
-from diskbook.batch.item import Asked, Item, item_of
 from diskbook.batch.loop import Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.price import Price
 from diskbook.batch.progress import Table
-from diskbook.batch.shelf import Here
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.run_lookup import Here
+from diskbook.batch.status import Standing, State
 from diskbook.cloud import kinds
 from diskbook.measure.runs import stages
 

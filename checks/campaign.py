@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.batch import price as prices
-from diskbook.batch.item import Asked, Item
+from diskbook.batch.batch_run import Asked, Item
 from diskbook.batch.price import Price
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.status import Standing, State
 from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.offers import Region
 from diskbook.cost import estimate, requests

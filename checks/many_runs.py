@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from diskbook.batch.catalogue import entry, parts, place
+from diskbook.batch.catalogue import entry, layout, parts
 from diskbook.facts import paths
 from diskbook.results.run import Run
 
@@ -58,7 +58,7 @@ def catalogued(folder: Path, numbers: range, n_trials: int, n_bins: int) -> None
     """
     sample, rng = Run(SAMPLES[-1]), np.random.default_rng(numbers.start)
     base = _Base(entry.of_folder(sample, ""), n_trials, n_bins)
-    made = place.folder_of(folder)
+    made = layout.folder_of(folder)
     made.mkdir(parents=True, exist_ok=True)
     with parts.Many(made, f"{numbers.start:012d}") as many:
         for number in numbers:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from checks.faults import aftermath, store_aftermath
 from checks.faults.scene import SCENARIO, NotStruck, Scene, scene
-from diskbook.measure.runs import unmade
+from diskbook.measure.runs import refused
 from diskbook_emulator import lifecycle
 from diskbook_emulator.types import Json
 
@@ -162,7 +162,7 @@ def _check_stop(fault: Fault, place: Scene, row: Row) -> None:
     if fault.cut:
         row.sentence = "(killed)"
         return
-    again = "--resume" if place.run.folder.exists() else unmade.ADVICE
+    again = "--resume" if place.run.folder.exists() else refused.ADVICE
     if row.sentence.startswith("a traceback") or again not in row.sentence:
         row.wrong.append(f"it said: {row.sentence or 'nothing'}")
     elif "ended with status 1;" in row.sentence:

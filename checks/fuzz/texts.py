@@ -24,10 +24,10 @@ from matplotlib.figure import Figure
 from checks.fuzz.payloads import HTML, NAMES
 from checks.fuzz.targets import SAMPLES, BrokenPromise
 from diskbook.facts import table_writers
-from diskbook.facts.visible import LINES, is_visible, visible
-from diskbook.importing import run as importer, text as import_text
+from diskbook.facts.untrusted_text import LINES, is_visible, visible
+from diskbook.importing import run as importer, terminal as import_text
 from diskbook.importing.scenario import Settings
-from diskbook.report.analysis import diagnosis, report as reports
+from diskbook.report.analysis import report as reports, why_text
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.figures.export import export, html
 from diskbook.report.figures.style import Picture
@@ -192,7 +192,7 @@ def _pages(names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             raise BrokenPromise(f"{made.n_trials} of {len(names)} files were imported")
         ElementTree.parse(export(picture, Path(place, "figures"))[0])
         pages["report"] = _report(analysis, [*pages.values(), html(picture)])
-        return pages, [import_text.text(made), diagnosis.of_run(f"{place}/run")]
+        return pages, [import_text.text(made), why_text.of_run(f"{place}/run")]
 
 
 def _write(folder: Path, names: Sequence[str]) -> None:

@@ -16,12 +16,12 @@ import trustme
 
 from diskbook import __version__
 from diskbook.batch import dask_cluster, dask_worker, loop
+from diskbook.batch.batch_run import Item
 from diskbook.batch.dask_cluster import Tls
 from diskbook.batch.dask_engine import DaskEngine, DaskTask
 from diskbook.batch.engine import Ending, EngineLostError
-from diskbook.batch.item import Item
 from diskbook.batch.loop import Batch
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.status import Standing, State
 from diskbook.facts import client
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook_emulator.processes import is_alive

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from diskbook.batch import summary
-from diskbook.batch.item import Item
+from diskbook.batch.batch_run import Item
 from diskbook.batch.local import LocalEngine, LocalTask
 from diskbook.batch.loop import Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.progress import Table
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.status import Standing, State
 from diskbook.batch.stores import address, fetch
 from support import played_run
 from support.batches import Looks, an_item, items, priced

@@ -9,13 +9,13 @@ import time
 import pytest
 
 from diskbook.batch import loop
+from diskbook.batch.batch_run import Item
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.engine import Ending, EngineLostError
-from diskbook.batch.item import Item
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.loop import Batch, Row
 from diskbook.batch.process import HELD, LOST
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.status import Standing, State
 from diskbook.facts.errors import DiskbookError
 from support.batches import Looks, Played, an_item, items, priced
 

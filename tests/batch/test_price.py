@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook.batch.item import Item
+from diskbook.batch.batch_run import Item
 from diskbook.batch.price import pricing
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.status import Standing, State
 from diskbook.cost.estimate import MARGIN
 from diskbook.facts.errors import UsageError
 from support.batches import an_item

@@ -14,7 +14,7 @@ from diskbook.batch import summary
 from diskbook.batch.loop import Batch
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.progress import Table
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.status import Standing, State
 from diskbook.cli import documents
 from diskbook.measure.runs import begin
 from support.batches import TINY, Looks, Played, items, priced

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from diskbook.batch import stored, work
-from diskbook.batch.item import Asked
+from diskbook.batch.batch_run import Asked
 from diskbook.batch.order import Order
 from diskbook.batch.process import HELD, LOST
 from diskbook.batch.stores import address, lease, push
 from diskbook.batch.stores.contents import Folder
-from diskbook.batch.stores.keep import Keeper
 from diskbook.batch.stores.objects import open_objects
+from diskbook.batch.stores.sync import Keeper
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import begin
 from diskbook.results import run as runs, session

@@ -10,7 +10,7 @@ from diskbook.cost import durations, requests
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.measure.plan.sample_size import Target
-from diskbook.measure.plan.text import Sources, plan_text
+from diskbook.measure.plan.terminal import Sources, plan_text
 from diskbook.results.run import Run
 
 SAMPLES = sorted(path.parent for path in paths.RUNS.glob("sample-*/ledger.jsonl"))

@@ -9,7 +9,7 @@ import pytest
 from diskbook.cloud import connect
 from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.offers import Region
-from diskbook.cost import estimate, text as cost_text
+from diskbook.cost import estimate, plan_sections as cost_text
 from diskbook.design import network_rules, scenario_file
 from diskbook.design.model import Network
 from diskbook.design.network_rules import JumpPlace, Subnet

@@ -9,7 +9,7 @@ import pytest
 from azure.mgmt.compute import models
 
 from diskbook.cloud.azure import readback, requests
-from diskbook.cost import text
+from diskbook.cost import plan_sections
 from diskbook.design.model import Disk
 from diskbook.facts.disk_options import OPTIONS, Option
 from diskbook.facts.errors import DiskbookError
@@ -68,7 +68,7 @@ def test_the_emulated_control_plane_sees_an_option(option: Option) -> None:
 
 @EACH
 def test_a_plan_names_an_option(option: Option) -> None:
-    words = text._disk(disk(**{option.name: other(option)}))
+    words = plan_sections._disk(disk(**{option.name: other(option)}))
     expected = option.words.format(other(option))
     assert words == "PremiumV2_LRS 1024 GiB" + (f" ({expected})" if expected else "")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from diskbook.cloud.azure import requests
-from diskbook.cost import estimate, text as cost_text
+from diskbook.cost import estimate, plan_sections as cost_text
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError

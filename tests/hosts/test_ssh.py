@@ -20,9 +20,9 @@ from diskbook.cloud.azure import keys
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import reconnect
 from diskbook.hosts.jobs import JobLost
+from diskbook.hosts.private_access import Jump
 from diskbook.hosts.reconnect import Reconnect
 from diskbook.hosts.ssh import Connection, Host, untar
-from diskbook.hosts.way import Jump
 from diskbook_emulator.machine import Machine
 from diskbook_emulator.types import VmAddress, VmSpec
 from support.emulated import soon

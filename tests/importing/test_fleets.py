@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.importing import run as importer, text as import_text
+from diskbook.importing import run as importer, terminal as import_text
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
 from diskbook.results import tables

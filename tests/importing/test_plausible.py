@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from diskbook import cli
-from diskbook.importing import run as importer, text as import_text
+from diskbook.importing import run as importer, terminal as import_text
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
 from diskbook.report import show
-from diskbook.report.analysis import diagnosis
+from diskbook.report.analysis import why_text
 from diskbook.report.analysis.run import analyse
-from diskbook.report.show.doubt_words import HEAD
+from diskbook.report.show.caveats import HEAD
 from support.fio_documents import entry, write
 
 
@@ -116,15 +116,15 @@ def test_doubts_come_first_wherever_a_run_is_shown(tmp_path: Path) -> None:
     made = imported(tmp_path, write(tmp_path / "x.json", entry(mean_ms=0.008)))
     text = import_text.text(made).splitlines()
     assert text[1] == f"{HEAD}:" and text[2].startswith("  I/Os in flight, 1 of 1 measurement: ")
-    assert HEAD in "\n".join(diagnosis.of_run(str(made.run.folder)).splitlines()[:3])
+    assert HEAD in "\n".join(why_text.of_run(str(made.run.folder)).splitlines()[:3])
     page = show.doubts(analyse(made.run))
     assert "Look at these before any number below" in page and "wrong unit" in page
-    assert "own concurrency" not in diagnosis.of_run(str(made.run.folder))
+    assert "own concurrency" not in why_text.of_run(str(made.run.folder))
 
 
 def test_a_sound_import_says_nothing_first_and_its_report_that_all_agrees(tmp_path: Path) -> None:
     made = imported(tmp_path, write(tmp_path / "x.json", entry()))
-    assert HEAD not in import_text.text(made) and HEAD not in diagnosis.of_run(str(made.run.folder))
+    assert HEAD not in import_text.text(made) and HEAD not in why_text.of_run(str(made.run.folder))
     assert "The numbers of the measurement agree" in show.doubts(analyse(made.run))
 
 
@@ -142,21 +142,21 @@ def at_depths(tmp_path: Path, rates: dict[int, float]) -> list[Path]:
 
 def test_equal_rates_at_depth_1_and_128_are_a_likely_cap_and_no_concurrency(tmp_path: Path) -> None:
     made = imported(tmp_path, *at_depths(tmp_path, {1: 5000.0, 128: 5010.0}), arms_by="target")
-    words = diagnosis.of_run(str(made.run.folder))
+    words = why_text.of_run(str(made.run.folder))
     assert "equal rates over depths, 2 cells: " in words and "likely a cap that nobody named" in words
     assert "own concurrency" not in words
 
 
 def test_rates_that_grow_with_depth_are_no_cap(tmp_path: Path) -> None:
     made = imported(tmp_path, *at_depths(tmp_path, {1: 700.0, 8: 5000.0}), arms_by="target")
-    words = diagnosis.of_run(str(made.run.folder))
+    words = why_text.of_run(str(made.run.folder))
     assert "likely a cap" not in words and HEAD not in words
     assert "700 IOPS, set by the tool's own concurrency" in words
 
 
 def test_no_cause_is_said_of_a_single_load_whose_limits_nobody_knows(tmp_path: Path) -> None:
     made = imported(tmp_path, *at_depths(tmp_path, {1: 700.0}), arms_by="target")
-    words = diagnosis.of_run(str(made.run.folder))
+    words = why_text.of_run(str(made.run.folder))
     assert "set by the tool's own concurrency" not in words and "what sets it is not known" in words
     (line,) = [line for line in words.splitlines() if "it lacks" in line]
     assert "--disk-sku" in line and "--size-gib" in line and "--vm-size" in line
@@ -167,7 +167,7 @@ def test_limits_given_to_the_import_are_kept(tmp_path: Path) -> None:
     made = imported(tmp_path, *files, arms_by="target", disk_iops=5000.0, disk_mb_s=200.0, vm_iops=6400.0)
     named = {"vm_iops": 6400.0, "disk_iops": 5000.0, "disk_mb_s": 200.0}
     assert made.run.manifest["imported"]["named"] == named
-    words = diagnosis.of_run(str(made.run.folder))
+    words = why_text.of_run(str(made.run.folder))
     assert "limits by --vm-iops 6400 --disk-iops 5000 --disk-mb-s 200, named at the import" in words
     assert "throttled: 1 of 2 cells" in words and "disk limit of 5,000 IOPS" in words
     assert "it lacks" not in words

@@ -22,12 +22,12 @@ from matplotlib.text import Text
 from diskbook.cli import main
 from diskbook.facts import unpack
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.visible import LINES, is_visible
-from diskbook.importing import names, run as importer, text as import_text, write
+from diskbook.facts.untrusted_text import LINES, is_visible
+from diskbook.importing import names, run as importer, terminal as import_text, write
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
 from diskbook.report import show
-from diskbook.report.analysis import diagnosis, run as analysis_run
+from diskbook.report.analysis import run as analysis_run, why_text
 from diskbook.report.figures.export import export
 from diskbook.results import tables
 from diskbook.results.run import open_run
@@ -307,7 +307,7 @@ def test_machines_that_files_name_decide_the_pairing(tmp_path: Path) -> None:
 
 
 def test_without_limits_it_is_not_known_which_binds(two_disks: Imported) -> None:
-    text = diagnosis.of_run(str(two_disks.run.folder))
+    text = why_text.of_run(str(two_disks.run.folder))
     assert "unknown: 4 of 4 cells" in text
     assert "imported" in text
 
@@ -327,7 +327,7 @@ def test_a_size_that_no_table_has_stops_nothing(tmp_path: Path) -> None:
     trials = rows(made)
     assert trials["cap_vm_iops"].isna().all() and trials["cap_disk_iops"].eq(5000).all()
     assert set(trials["vm_size"]) == {"Standard_D4as_v44"}
-    text = diagnosis.of_run(str(made.run.folder))
+    text = why_text.of_run(str(made.run.folder))
     assert "it lacks --vm-iops and --vm-mb-s" in text
 
 

@@ -14,9 +14,9 @@ from diskbook.cloud import kinds
 from diskbook.design import scenario_file
 from diskbook.facts import neighbours, paths
 from diskbook.facts.errors import UsageError
-from diskbook.facts.lazily import LazyTable, imported
+from diskbook.facts.lazy_import import LazyTable, imported
 from diskbook.facts.neighbours import Neighbour
-from diskbook.report.analysis import beside
+from diskbook.report.analysis import companion_files
 from diskbook.tools import registry
 
 LIBRARY = paths.ROOT / "lib"
@@ -27,7 +27,7 @@ TABLES = {
     "diskbook/facts/neighbours.py": {
         name: value._name for name, value in vars(neighbours).items() if isinstance(value, Neighbour)
     },
-    "diskbook/report/analysis/beside.py": beside.ANALYSES._rows,  # type: ignore[attr-defined]
+    "diskbook/report/analysis/companion_files.py": companion_files.ANALYSES._rows,  # type: ignore[attr-defined]
     "diskbook/tools/registry.py": registry.TOOLS._rows,  # type: ignore[attr-defined]
 }
 """File of each table, and its rows."""

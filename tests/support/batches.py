@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from diskbook.batch.batch_run import Asked, Item, item_of
 from diskbook.batch.engine import Ending
-from diskbook.batch.item import Asked, Item, item_of
 from diskbook.batch.price import Price
-from diskbook.batch.shelf import Here
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.run_lookup import Here
+from diskbook.batch.status import Standing, State
 from diskbook.results.run import Run
 from support import SCENARIOS
 

@@ -9,10 +9,10 @@ import pandas as pd
 
 from checks import many_runs
 from diskbook.batch import summary
-from diskbook.batch.item import Asked, Item
+from diskbook.batch.batch_run import Asked, Item
 from diskbook.batch.loop import Batch
 from diskbook.batch.matrix import Matrix
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.status import Standing, State
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 from support.batches import Played, priced

@@ -17,7 +17,7 @@ from typing import Any
 from diskbook.batch import order as orders
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.local import LocalEngine
-from diskbook.batch.standing import REPORT
+from diskbook.batch.status import REPORT
 from diskbook.cloud import kinds
 from diskbook.design import schema
 from diskbook.facts.errors import DiskbookError

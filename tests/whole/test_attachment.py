@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.design import early as planned_early
+from diskbook.design import after_attach as planned_early
 from diskbook.design.schema import EARLY
 from diskbook.design.totals import measured_rows
 from diskbook.report.analysis.run import analyse

@@ -25,7 +25,7 @@ from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.facts.units import MIB
 from diskbook.hosts.ssh import Connection, Host
-from diskbook.measure.runs import stages, unmade
+from diskbook.measure.runs import refused, stages
 from diskbook.results import run as runs
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
@@ -305,20 +305,22 @@ def test_a_device_that_is_held_or_holds_data_is_refused_and_no_run_is_left(place
             hosts = written(folder, {"name": "here", "folder": str(folder), "devices": [device]})
             run = ("run", OWN, "--cloud", "inventory", "--hosts", hosts, "--name", "device")
             with held(device):
-                assert f"{device} is in use: another program has opened it exclusively" in refused(*run)
+                assert f"{device} is in use: another program has opened it exclusively" in refused_output(
+                    *run
+                )
             write(device, b"data", 5 * MIB)
-            output = refused(*run)
+            output = refused_output(*run)
             assert f"{device} holds data 5.0 MiB from its start (looked at: signatures" in output
             assert image.read_bytes().strip(b"\0") == b"data"
             write(device, bytes(4), 5 * MIB)
             assert f"{device}: is empty (looked at: signatures" in said(*run, status=0)
 
 
-def refused(*words: str) -> str:
+def refused_output(*words: str) -> str:
     """Run a command that is refused before it makes anything; no run is left by it."""
     before = set(runs.runs_root().iterdir())
     output = said(*words, status=1)
-    assert unmade.ADVICE in output and "--resume" not in output
+    assert refused.ADVICE in output and "--resume" not in output
     assert set(runs.runs_root().iterdir()) == before
     return output
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from diskbook.report.analysis import diagnosis as of_runs, run as analysis_run
+from diskbook.report.analysis import run as analysis_run, why_text as of_runs
 from diskbook.report.analysis.run import Analysis
 from diskbook.stats import diagnosis
 from diskbook.stats.diagnosis import Diagnosis

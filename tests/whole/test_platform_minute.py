@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from diskbook.report.analysis import diagnosis
+from diskbook.report.analysis import why_text
 from diskbook.report.analysis.run import Analysis, analyse
 from support import SCENARIOS, emulated
 
@@ -51,7 +51,7 @@ def test_its_minute_is_evidence_for_its_cell_and_others_have_a_reason(measured: 
 
 
 def test_why_says_which_cells_have_evidence(measured: Analysis) -> None:
-    text = diagnosis.platform_text(measured.cells)
+    text = why_text.platform_text(measured.cells)
     assert text.startswith("evidence from the platform: 1 of 3 cells\n  lrs-z1, read-qd8: disk IOPS ")
     none = next(line for line in text.splitlines() if "below every limit: " in line).partition("limit: ")[2]
     assert none == "lrs-z1: write-qd8, read-qd1"

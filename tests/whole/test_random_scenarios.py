@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from diskbook.cli import main
-from diskbook.cost import budget, text as cost_text
+from diskbook.cost import budget, plan_sections as cost_text
 from diskbook.design import azure_rules as rules, scenario_file, schedule
 from diskbook.design.model import PRESETS
 from diskbook.facts import paths

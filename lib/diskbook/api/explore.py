@@ -17,7 +17,7 @@ from diskbook.design.vocabulary import Scope, Verdict
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.report.analysis import cell
 from diskbook.report.analysis.run import Analysis
-from diskbook.report.comparing import asked as questions
+from diskbook.report.comparing import same_question as questions
 from diskbook.report.show import sentences
 from diskbook.stats import ratios
 

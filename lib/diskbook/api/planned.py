@@ -11,9 +11,9 @@ import pandas as pd
 from diskbook.cost.estimate import Estimate
 from diskbook.design import scenario_file, schedule
 from diskbook.design.model import Scenario
-from diskbook.measure.plan import cost, sample_size, text
+from diskbook.measure.plan import cost, sample_size, terminal
 from diskbook.measure.plan.sample_size import Target
-from diskbook.measure.plan.text import Sources
+from diskbook.measure.plan.terminal import Sources
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,10 +72,13 @@ def plan(
         When there is no such scenario or run, or a percentage is none.
     """
     chosen = scenario_file.load(str(scenario), preset, settings or {})
-    target, sources = text.target_of(half_width, power, effect), text.sources_of(pilot, (), None, None)
+    target, sources = (
+        terminal.target_of(half_width, power, effect),
+        terminal.sources_of(pilot, (), None, None),
+    )
     creation = cost.creation(chosen)
     command = f"diskbook run {scenario} --preset {preset}"
-    words = text.plan_text(chosen, target, sources, command, creation.sections)
+    words = terminal.plan_text(chosen, target, sources, command, creation.sections)
     return PlanResult(
         words,
         _needs(chosen, target, sources),
@@ -89,7 +92,7 @@ def plan(
 def _needs(scenario: Scenario, target: Target, sources: Sources) -> pd.DataFrame:
     if not target.anything:
         return pd.DataFrame()
-    known, _ = text.evidence(scenario, sources)
+    known, _ = terminal.evidence(scenario, sources)
     ways = sample_size.needs(scenario, known, target, len(sample_size.headline(scenario))).like_these
     names = ["n_blocks", "n_replicates", "n_trials", "total_s"]
     return pd.DataFrame(

@@ -13,7 +13,7 @@ from diskbook.api import card, explore
 from diskbook.api.comparison import ComparisonResult
 from diskbook.api.figures import RunFigures
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.report.analysis import diagnosis, run as run_analysis
+from diskbook.report.analysis import run as run_analysis, why_text
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.show import header_card, headlines
 
@@ -198,7 +198,7 @@ class RunResults:
         UsageError
             When the run has no such arm or workload.
         """
-        return diagnosis.of_analysis(self._a, arm, workload).text
+        return why_text.of_analysis(self._a, arm, workload).text
 
     def histogram(self, trial: str) -> pd.DataFrame:
         """Latencies of one trial: `direction`, `lat_ms`, number of `ios`, `share` of I/Os up to there.

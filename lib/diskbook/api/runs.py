@@ -9,7 +9,7 @@ import pandas as pd
 
 from diskbook.api.results import RunResults
 from diskbook.measure.runs import overview
-from diskbook.report.comparing import compared, tables, text
+from diskbook.report.comparing import compared, tables, terminal
 from diskbook.report.comparing.compared import Beside
 
 
@@ -27,7 +27,7 @@ class RunsComparison:
     _beside: Beside = field(repr=False)
 
     def __repr__(self) -> str:
-        return text.text(self._beside)
+        return terminal.text(self._beside)
 
     def _repr_html_(self) -> str:
         return tables.html(self._beside)._repr_html_()

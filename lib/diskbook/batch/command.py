@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from diskbook.batch import notebook, place as places, price as prices, summary
+from diskbook.batch import location as places, notebook, price as prices, summary
 from diskbook.batch.engine import Engine
 from diskbook.batch.local import LocalEngine
+from diskbook.batch.location import Place
 from diskbook.batch.loop import FAILED, FINISHED, Batch, Row
 from diskbook.batch.matrix import Matrix
-from diskbook.batch.place import Place
 from diskbook.batch.progress import Table
 from diskbook.batch.quota import Quotas
-from diskbook.batch.shelf import Shelf
+from diskbook.batch.run_lookup import Shelf
 from diskbook.cost import budget
 from diskbook.cost.estimate import MARGIN
 from diskbook.facts import files

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.batch import dask_worker, process
+from diskbook.batch.batch_run import Item
 from diskbook.batch.dask_cluster import CORES, HOST, WORKERS_S, Cluster, Worker
 from diskbook.batch.engine import Ending
-from diskbook.batch.item import Item
 from diskbook.batch.order import Order, new_start
 from diskbook.batch.process import LOST
 from diskbook.batch.stores.lease import LEASE_S

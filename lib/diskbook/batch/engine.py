@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from diskbook.batch.item import Item
+from diskbook.batch.batch_run import Item
 from diskbook.facts.errors import DiskbookError
 
 JOBS = 4

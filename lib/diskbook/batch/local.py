@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 from diskbook.batch import process
+from diskbook.batch.batch_run import Item
 from diskbook.batch.engine import JOBS, Ending
-from diskbook.batch.item import Item
 from diskbook.batch.order import Order, new_start
 from diskbook.measure.runs import stages
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from diskbook.batch import shelf as shelves
+from diskbook.batch import run_lookup as shelves
+from diskbook.batch.batch_run import Item
 from diskbook.batch.engine import Ending, Engine, EngineLostError, Task
-from diskbook.batch.item import Item
 from diskbook.batch.price import Price, Pricing
 from diskbook.batch.process import HELD, LOST
-from diskbook.batch.purse import Purse
 from diskbook.batch.quota import Quotas
 from diskbook.batch.reasons import Failure, Reasons
-from diskbook.batch.shelf import Here, Shelf
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.run_lookup import Here, Shelf
+from diskbook.batch.spending_limit import Purse
+from diskbook.batch.status import Standing, State
 from diskbook.cost.estimate import MARGIN
 from diskbook.facts.errors import DiskbookError
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from diskbook.batch import quota
-from diskbook.batch.item import Asked, Item, item_of
+from diskbook.batch.batch_run import Asked, Item, item_of
 from diskbook.batch.quota import Quotas
 from diskbook.design import scenario_file
 from diskbook.facts import toml_file

@@ -6,7 +6,7 @@ import json
 import secrets
 from dataclasses import asdict, dataclass
 
-from diskbook.batch.item import Asked
+from diskbook.batch.batch_run import Asked
 from diskbook.batch.stores.lease import LEASE_S
 
 

@@ -17,7 +17,7 @@ from diskbook.design.vocabulary import Provenance
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.units import duration
-from diskbook.report.show import places
+from diskbook.report.show import locations
 from diskbook.report.show.html import Html, escaped, table
 from diskbook.results import run as runs
 
@@ -141,7 +141,7 @@ def states(outcome: Outcome) -> Html:
 
 def where(row: Mapping[str, Any]) -> str:
     """Where a run is, in words."""
-    return places.words(row["cloud"], row["region"], row["emulator_profile"])
+    return locations.words(row["cloud"], row["region"], row["emulator_profile"])
 
 
 def listed(outcome: Outcome) -> Html:

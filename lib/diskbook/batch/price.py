@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from diskbook.batch.item import Item
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.batch_run import Item
+from diskbook.batch.status import Standing, State
 from diskbook.cloud import connect
 from diskbook.cloud.azure import expiry
 from diskbook.cost import budget, estimate as cost_estimate, retail

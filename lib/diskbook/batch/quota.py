@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from diskbook.batch.item import Item
+from diskbook.batch.batch_run import Item
 from diskbook.cloud.azure.preflight import CORES
 from diskbook.facts import catalog
 from diskbook.facts.errors import UsageError, unknown

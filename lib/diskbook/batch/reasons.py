@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from diskbook.batch.item import Item
+from diskbook.batch.batch_run import Item
 
 Scope = tuple[str, ...]
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from diskbook.batch.catalogue import join as own_catalogue, stored as catalogue
 from diskbook.batch.stores import address as addresses, contents, fetch as fetching, lease, push as pushing
 from diskbook.batch.stores.address import Address
-from diskbook.batch.stores.keep import Prepare, keeping
 from diskbook.batch.stores.objects import open_objects
 from diskbook.batch.stores.push import Pushed
 from diskbook.batch.stores.record import State
+from diskbook.batch.stores.sync import Prepare, keeping
 from diskbook.facts.errors import DiskbookError, Stopped
-from diskbook.measure.runs import unmade
+from diskbook.measure.runs import refused
 from diskbook.results import run as runs, session
 from diskbook.results.run import Run
 
@@ -107,7 +107,7 @@ def kept(
         return
 
     def is_void(error: BaseException) -> bool:
-        return unmade.is_void(run, error)
+        return refused.is_void(run, error)
 
     def lost(error: DiskbookError) -> None:
         print(f"diskbook: {error}; stopping", flush=True)

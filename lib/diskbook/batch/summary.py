@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from diskbook.batch import notebook, shelf as shelves
+from diskbook.batch import notebook, run_lookup as shelves
 from diskbook.batch.loop import CUT, FAILED, FINISHED, RUNNING, SKIPPED, UNPAID, WAITING, Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.files import write_atomic
 from diskbook.facts.units import duration
-from diskbook.facts.visible import visible
+from diskbook.facts.untrusted_text import visible
 from diskbook.report.analysis import report as reports
 from diskbook.report.show import html as show_html
 from diskbook.results.run import Run

@@ -15,8 +15,8 @@ from diskbook import __version__
 from diskbook.cli.groups import LazyGroup
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, Stopped
-from diskbook.facts.lazily import lacking
-from diskbook.facts.visible import guard
+from diskbook.facts.lazy_import import lacking
+from diskbook.facts.untrusted_text import guard
 
 COMMANDS = {
     "batch": "diskbook.cli.batch:batch",

@@ -50,7 +50,7 @@ def batch(
     """
     from pathlib import Path
 
-    from diskbook.batch import command, matrix as matrices, place as places, summary
+    from diskbook.batch import command, location as places, matrix as matrices, summary
     from diskbook.batch.dask_cluster import Tls
     from diskbook.cli import documents
 

@@ -59,7 +59,7 @@ def compare(
     if place is not None:
         raise UsageError("--runs goes with --scenario; a RUN elsewhere is named by its path or address")
     from diskbook.cli import document_of
-    from diskbook.report.comparing import compared, fail_over as limits, tables, text
+    from diskbook.report.comparing import compared, fail_over as limits, tables, terminal
 
     share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
     beside = compared.compare(runs)
@@ -71,7 +71,7 @@ def compare(
         if outcome:
             click.echo(outcome.words, err=True)
     else:
-        write = tables.markdown if as_markdown else text.text
+        write = tables.markdown if as_markdown else terminal.text
         click.echo(write(beside, outcome))
     if outcome:
         sys.exit(outcome.exit_code)

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from diskbook.cli import documents
 
 if TYPE_CHECKING:
+    from diskbook.batch.catalogue.rebuild import Rebuilt
     from diskbook.cloud.azure.sweep import Group
     from diskbook.cost.estimate import Estimate
     from diskbook.design.model import Scenario
     from diskbook.importing.run import Imported, Planned
     from diskbook.measure.doctor.check import Check
     from diskbook.measure.plan.sample_size import Target
-    from diskbook.measure.plan.text import Sources
+    from diskbook.measure.plan.terminal import Sources
     from diskbook.measure.runs.outcome import Outcome
     from diskbook.measure.runs.sweep import SweepReport
-    from diskbook.report.analysis.diagnosis import Diagnosed
-    from diskbook.report.catalogue.rebuild import Rebuilt
+    from diskbook.report.analysis.why_text import Diagnosed
     from diskbook.report.comparing.compared import Beside
     from diskbook.report.comparing.fail_over import Outcome as FailOver
     from diskbook.report.comparing.over_runs import OverRuns
@@ -93,11 +93,11 @@ def plan(
 
 
 def _needs(scenario: Scenario, target: Target, sources: Sources) -> list[documents.NeedRow]:
-    from diskbook.measure.plan import sample_size, text
+    from diskbook.measure.plan import sample_size, terminal
 
     if not target.anything:
         return []
-    known, _ = text.evidence(scenario, sources)
+    known, _ = terminal.evidence(scenario, sources)
     ways = sample_size.needs(scenario, known, target, len(sample_size.headline(scenario))).like_these
     return [
         documents.NeedRow(
@@ -141,8 +141,8 @@ def _cell(finding: Finding, cell: Mapping[Hashable, Any]) -> documents.CellRow:
 
 
 def protocol(name: str, arm: str | None = None, workload: str | None = None) -> documents.Protocol:
-    """Say what each comparison of a run lacks of the protocol; see `diagnosis.protocol_of_run`."""
-    from diskbook.report.analysis import diagnosis
+    """Say what each comparison of a run lacks of the protocol; see `why_text.protocol_of_run`."""
+    from diskbook.report.analysis import why_text
     from diskbook.report.analysis.run import analyse
 
     a = analyse(name)
@@ -164,7 +164,7 @@ def protocol(name: str, arm: str | None = None, workload: str | None = None) -> 
                 for lacking in item.missing
             ],
         )
-        for item in diagnosis.comparisons(a, arm, workload)
+        for item in why_text.comparisons(a, arm, workload)
     ]
     return documents.Protocol(run=a.run.name, provenance=a.provenance, comparisons=rows)
 

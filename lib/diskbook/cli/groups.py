@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from diskbook.facts.errors import unknown
-from diskbook.facts.lazily import imported
+from diskbook.facts.lazy_import import imported
 
 
 class SuggestingGroup(click.Group):

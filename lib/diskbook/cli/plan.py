@@ -65,7 +65,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     """
     from diskbook.cli import document_of
     from diskbook.design import scenario_file
-    from diskbook.measure.plan import own as own_plan, text as plan_text
+    from diskbook.measure.plan import own as own_plan, terminal as plan_text
 
     target = plan_text.target_of(
         *(options[name] for name in ("half_width", "power", "effect", "between_runs"))

@@ -92,7 +92,7 @@ def import_(
         click.echo(azure_noise.run(paths, dataset, name))
         return
     from diskbook.cli import document_of
-    from diskbook.importing import preview, text as import_text
+    from diskbook.importing import preview, terminal as import_text
 
     if dry_run:
         planned = import_text.dry_run(paths, name, options)
@@ -163,20 +163,20 @@ def why(
     if given and by_protocol:
         raise UsageError("--protocol is about comparisons: leave the limits out, or import again with them")
     from diskbook.cli import document_of
-    from diskbook.report.analysis import diagnosis
+    from diskbook.report.analysis import why_text
 
     if by_protocol:
         if as_json:
             show_json(document_of.protocol(name, arm, workload))
         else:
-            show(diagnosis.protocol_of_run(name, arm, workload))
+            show(why_text.protocol_of_run(name, arm, workload))
         return
     if given:
         from diskbook.importing import why as import_why
 
         diagnosed = import_why.of_run(name, arm, workload, given)
     else:
-        diagnosed = diagnosis.diagnosed(name, arm, workload)
+        diagnosed = why_text.diagnosed(name, arm, workload)
     if as_json:
         show_json(document_of.why(diagnosed))
     else:
@@ -226,14 +226,14 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
 
     Beside <figure>.svg and <figure>@2x.png there are .caption.txt, .description.txt, .csv, .md and .html.
     """
-    from diskbook.report.analysis import beside, write
+    from diskbook.report.analysis import companion_files, write
     from diskbook.report.analysis.run import analyse
     from diskbook.report.figures import Look
     from diskbook.results import run as runs
 
     run = runs.open_run(name)
     asked = Look(look["width"], look["theme"])
-    named = beside.check_file(run, file) if file else None
+    named = companion_files.check_file(run, file) if file else None
     target = out or write.folder_of_figures(run)
     for path in write.export_figures(analyse(run, named), target, asked, only, force=look["force"]):
         click.echo(path)

@@ -23,7 +23,7 @@ from diskbook.design.model import Scenario
 from diskbook.design.schedule import Block
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
-from diskbook.facts.lazily import imported
+from diskbook.facts.lazy_import import imported
 from diskbook.results.run import Run
 
 CLOUDS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from diskbook.design import attachments, early, layout, schedule
+from diskbook.design import after_attach, attachments, layout, schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
 from diskbook.facts import catalog, disk_options, neighbours
 from diskbook.facts.catalog import OWN_DISK
@@ -166,7 +166,7 @@ def settled_groups(scenario: Scenario) -> int:
 
 def settling_s(scenario: Scenario) -> float:
     """Time that disks of one replicate settle, with the trials right after their attaches (`early`), in s."""
-    visits = attached_anew(scenario)[1] * max(scenario.design.settle_s, early.trial_s(scenario))
+    visits = attached_anew(scenario)[1] * max(scenario.design.settle_s, after_attach.trial_s(scenario))
     return visits + settled_groups(scenario) * scenario.design.settle_s
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from diskbook.design.model import Scenario
 from diskbook.design.network_rules import is_azure_name
-from diskbook.facts.visible import is_visible
+from diskbook.facts.untrusted_text import is_visible
 
 OURS = (
     *("diskbook-run", "diskbook-owner", "diskbook-scenario", "diskbook-site", "diskbook-credit-scale"),

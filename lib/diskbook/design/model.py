@@ -25,8 +25,8 @@ from diskbook.design.diskspd_line.arguments import parse
 from diskbook.facts import articles
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.units import GIB, KIB, MIB
+from diskbook.facts.untrusted_text import LINES, is_visible
 from diskbook.facts.validation import known_name
-from diskbook.facts.visible import LINES, is_visible
 
 PRESETS = ("quick", "standard", "full")
 _SIZES = {"": 1, "K": KIB, "M": MIB, "G": GIB}

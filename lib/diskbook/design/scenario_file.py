@@ -25,7 +25,7 @@ from diskbook.design import (
 from diskbook.design.model import PRESETS, Scenario
 from diskbook.facts import neighbours, paths, toml_file
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.facts.lazily import imported
+from diskbook.facts.lazy_import import imported
 from diskbook.facts.rules import UNKNOWN_SIZE
 from diskbook.facts.validation import (
     Mistake,

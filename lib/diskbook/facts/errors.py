@@ -6,7 +6,7 @@ import difflib
 import signal
 from collections.abc import Iterable
 
-from diskbook.facts.visible import LINES, visible
+from diskbook.facts.untrusted_text import LINES, visible
 
 MOST_NAMES = 24
 """Names that an error lists."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from diskbook.facts.lazily import imported
+from diskbook.facts.lazy_import import imported
 
 
 class Neighbour:

@@ -21,8 +21,8 @@ from pydantic import (
 
 from diskbook.design.model import Name
 from diskbook.facts import toml_file
+from diskbook.facts.untrusted_text import is_visible
 from diskbook.facts.validation import Wording, mistakes, refusal
-from diskbook.facts.visible import is_visible
 
 KEY_KINDS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 HOW_TO_GET_A_KEY = (

@@ -23,9 +23,9 @@ import paramiko
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import jobs, reconnect
 from diskbook.hosts.jobs import JobLost
+from diskbook.hosts.private_access import Jump, JumpAway, NoConfig, Route, Way, open_way, reason
 from diskbook.hosts.reconnect import CONNECT_S, Reconnect
 from diskbook.hosts.tunnel import TunnelBroken
-from diskbook.hosts.way import Jump, JumpAway, NoConfig, Route, Way, open_way, reason
 
 T = TypeVar("T")
 

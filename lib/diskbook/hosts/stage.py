@@ -17,10 +17,10 @@ from typing import Any
 from diskbook.facts.catalog import OWN_DISK, OWN_HOST
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import KIB
-from diskbook.hosts import own_host, places
+from diskbook.hosts import own_host, targets
 from diskbook.hosts.own_host import LocalConnection, OwnHostConnection
-from diskbook.hosts.places import Place
 from diskbook.hosts.ssh import Connection, Host
+from diskbook.hosts.targets import Place
 from diskbook.results.run import Run, now_utc
 from diskbook.tools import registry
 
@@ -75,7 +75,7 @@ def provision(run: Run) -> None:
         _record(run, sessions)
         for session in sessions:
             for folder in session.folders:
-                places.make_folder(session.connection, session.entry["name"], folder)
+                targets.make_folder(session.connection, session.entry["name"], folder)
             for place, read_back in session.places:
                 _make(run, session, place, read_back)
 
@@ -176,23 +176,23 @@ def _looked_at(
     """Place of a disk, and what is recorded of it, if it may be written; that of an earlier session may."""
     name, token = session.entry["name"], run.manifest[KEY]["token"]
     path = asked.get("device") or asked["path"]
-    facts = places.look(session.connection, path)
-    place = places.of(asked, disk, token, facts["kind"] == "folder", needed)
+    facts = targets.look(session.connection, path)
+    place = targets.of(asked, disk, token, facts["kind"] == "folder", needed)
     earlier = _earlier(run, disk)
     if earlier is not None and earlier["place"] == vars(place):
         with contextlib.suppress(DiskbookError):
-            places.known(session.connection, name, place, earlier["read_back"])
+            targets.known(session.connection, name, place, earlier["read_back"])
             return place, earlier["read_back"]
     if place.is_device:
-        read_back = places.check_device(session.connection, name, place, facts)
+        read_back = targets.check_device(session.connection, name, place, facts)
         run.append(
             "notice",
             text=f"host {name}: {path}: {read_back['held_before'] or 'is empty'} "
             f"(looked at: {read_back['looked_at']})",
         )
         return place, read_back
-    places.check_folder(name, path, facts)
-    return place, places.check_file(name, place, facts)
+    targets.check_folder(name, path, facts)
+    return place, targets.check_file(name, place, facts)
 
 
 def _earlier(run: Run, disk: str) -> dict[str, Any] | None:
@@ -202,11 +202,11 @@ def _earlier(run: Run, disk: str) -> dict[str, Any] | None:
 
 
 def _work_folder(session: _Session, path: str, token: str) -> str:
-    facts = places.look(session.connection, path)
-    places.check_folder(session.entry["name"], path, facts)
+    facts = targets.look(session.connection, path)
+    targets.check_folder(session.entry["name"], path, facts)
     if facts["kind"] != "folder":
         raise DiskbookError(f"host {session.entry['name']}: folder {path} is not there; make it first")
-    return places.own_folder(path, token)
+    return targets.own_folder(path, token)
 
 
 def _software(run: Run, machine: str, link: Connection) -> dict[str, str]:
@@ -304,9 +304,9 @@ def _make(run: Run, session: _Session, place: Place, read_back: dict[str, Any]) 
     """Make a place, unless it stands; a new one has to be filled, also where one before it was."""
     name = session.entry["name"]
     with contextlib.suppress(DiskbookError):
-        places.known(session.connection, name, place, read_back)
+        targets.known(session.connection, name, place, read_back)
         return
-    places.make(session.connection, name, place, read_back)
+    targets.make(session.connection, name, place, read_back)
     disk_id = run.manifest["replicates"][0]["disks"][place.disk]["id"]
     run.append("marked", replicate=REPLICATE, disk=place.disk, disk_id=disk_id)
 
@@ -332,10 +332,10 @@ def _remove_all(run: Run, machine: str, link: Connection, say: Say) -> None:
 
 def _remove(run: Run, link: Connection, row: Mapping[str, Any]) -> str:
     if row["kind"] == "folder":
-        return places.remove_folder(link, row["path"])
+        return targets.remove_folder(link, row["path"])
     entry = run.manifest["replicates"][0]["disks"][row["disk"]]
     filled = any(event["event"] == "prefill" and event["disk_id"] == entry["id"] for event in run.ledger())
-    return places.remove(link, Place(**entry["place"]), entry["read_back"], filled)
+    return targets.remove(link, Place(**entry["place"]), entry["read_back"], filled)
 
 
 def _mark_removed(run: Run, gone: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.importing import perfkit
-from diskbook.importing.diskspd import text as diskspd_text
+from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, normal, terse
 from diskbook.tools import decode
 from diskbook.tools.diskspd import xml as diskspd_xml

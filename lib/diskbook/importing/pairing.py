@@ -9,7 +9,7 @@ from typing import Any
 from diskbook.design.model import FLEET
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import NS_PER_US, utc_text
-from diskbook.facts.visible import visible
+from diskbook.facts.untrusted_text import visible
 from diskbook.importing import files as import_files, fleets, loads
 from diskbook.importing.files import Sorted, Source
 from diskbook.importing.fio import log_unit, logs_of_a_job as job_logs

@@ -15,7 +15,7 @@ from typing import Any
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
-from diskbook.facts.visible import is_visible, visible
+from diskbook.facts.untrusted_text import is_visible, visible
 from diskbook.importing import arms, files as import_files, layout, mapping, pairing, repeats, scenario, write
 from diskbook.importing.files import Sorted
 from diskbook.importing.named_limits import Named

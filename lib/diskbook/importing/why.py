@@ -10,8 +10,8 @@ from diskbook.facts.errors import UsageError
 from diskbook.importing import named_limits, scenario
 from diskbook.importing.named_limits import Named
 from diskbook.importing.scenario import Settings
-from diskbook.report.analysis import diagnosis
-from diskbook.report.analysis.diagnosis import Diagnosed
+from diskbook.report.analysis import why_text
+from diskbook.report.analysis.why_text import Diagnosed
 from diskbook.results.run import open_run
 
 
@@ -35,4 +35,4 @@ def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[st
     together = given.beside(Named.of_manifest(manifest))
     known = scenario.limits(Settings(**together.given))
     changed = named_limits.with_limits(manifest, known, given)
-    return diagnosis.diagnosed(name, arm, workload, changed, named_limits.head(changed, given))
+    return why_text.diagnosed(name, arm, workload, changed, named_limits.head(changed, given))

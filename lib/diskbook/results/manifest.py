@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from diskbook.facts import unpack
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.visible import visible
+from diskbook.facts.untrusted_text import visible
 
 SCHEMA = 1
 _KEPT = (

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import pandas as pd
 
-from diskbook.design import enough, held_rate
+from diskbook.design import held_rate, tail_samples
 from diskbook.design.totals import measured_rows, rate_kept, trial_keys, trial_totals
 from diskbook.facts.units import MB
 from diskbook.stats.limits import LIMITS, limit_values
@@ -56,7 +56,7 @@ def points(trials: pd.DataFrame, kinds: Mapping[str, str], on_demand: Collection
     alike = rows.assign(workload=made["kind"].to_numpy())
     for metric in ("lat_p50_ms", "lat_p99_ms"):
         made[metric] = held_rate.latency(alike, metric)
-    made["p99_lacks"] = enough.lacks(rows, 0.99)
+    made["p99_lacks"] = tail_samples.lacks(rows, 0.99)
     made["lat_p99_ms"] = made["lat_p99_ms"].where(made["p99_lacks"] == "")
     starts = held_rate.starts(alike)
     made["from_due"] = made["kind"].map(starts) == held_rate.Start.INTENDED

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from diskbook.design import held_rate
-from diskbook.design.enough import needed
 from diskbook.design.grid import Key
+from diskbook.design.tail_samples import needed
 from diskbook.design.totals import measured_rows
 from diskbook.stats import ratios
 from diskbook.stats.gates.generator import Cells, generator_gate, offered

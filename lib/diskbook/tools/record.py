@@ -17,7 +17,7 @@ import numpy.typing as npt
 from diskbook.design.model import ToolName
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.nan_equal import NanEqual
-from diskbook.facts.visible import visible
+from diskbook.facts.untrusted_text import visible
 
 Floats = npt.NDArray[np.float64]
 SHORTEST = 0.9

@@ -9,7 +9,7 @@ from diskbook.design.diskspd_line.arguments import parse
 from diskbook.design.diskspd_line.workload import check_runnable
 from diskbook.design.model import FLEET, TOOLS_OF_SYSTEM, Scenario, ToolName
 from diskbook.facts.errors import UsageError
-from diskbook.facts.lazily import LazyTable
+from diskbook.facts.lazy_import import LazyTable
 from diskbook.tools.protocol import Tool
 
 TOOLS: Mapping[str, Tool] = LazyTable(

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from checks import many_runs
 from diskbook import cli
-from diskbook.batch.catalogue import join, place, read, rebuild, schema
+from diskbook.batch.catalogue import join, layout, read, rebuild, schema
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import overview
@@ -29,7 +29,7 @@ SAMPLE = Run(paths.RUNS / "sample-zone-disks")
 
 
 def files(folder: Path, table: str = "runs") -> list[Path]:
-    return place.files(place.folder_of(folder), table)
+    return layout.files(layout.folder_of(folder), table)
 
 
 def change(run: Path) -> None:
@@ -50,7 +50,7 @@ def test_a_run_joins_by_its_own_files_and_replaces_no_others(folder: Path) -> No
     change(folder / NAMES[0])
     join.join(Run(folder / NAMES[0]))
     changed = [path for path in files(folder) if before.get(path) != path.read_bytes()]
-    assert len(before) == 3 and [path.name for path in changed] == [place.name_of(NAMES[0])]
+    assert len(before) == 3 and [path.name for path in changed] == [layout.name_of(NAMES[0])]
     assert read.view(folder).others == []
 
 
@@ -89,13 +89,13 @@ def test_readers_show_the_same_whatever_the_catalogue_is(
     put(shared, how)
     assert bool(read.view(shared).entries) is (how not in ("damaged", "old"))
     assert everything(shared) == of_folders
-    shutil.rmtree(place.folder_of(shared))
+    shutil.rmtree(layout.folder_of(shared))
 
 
 def test_readers_show_the_folders_where_the_catalogue_is_stale(folder: Path) -> None:
     put(folder, "stale")
     shown = everything(folder)
-    shutil.rmtree(place.folder_of(folder))
+    shutil.rmtree(layout.folder_of(folder))
     assert shown == everything(folder)
 
 
@@ -219,7 +219,7 @@ def test_processes_join_at_once(folder: Path) -> None:
     assert other.wait() == 0
     seen = read.view(folder)
     assert seen.others == [] and len(seen.frame("runs")) == 3
-    assert not [path for path in place.folder_of(folder).rglob(".*") if path.is_file()]
+    assert not [path for path in layout.folder_of(folder).rglob(".*") if path.is_file()]
 
 
 def test_other_engines_read_the_same_files(folder: Path) -> None:
@@ -229,7 +229,7 @@ def test_other_engines_read_the_same_files(folder: Path) -> None:
     rebuild.rebuild(folder)
     own = read.comparisons(folder)
     frame = dd.read_parquet(
-        str(place.folder_of(folder) / "comparisons"), columns=["run", "ratio", "scenario"]
+        str(layout.folder_of(folder) / "comparisons"), columns=["run", "ratio", "scenario"]
     )
     counts = frame.groupby("scenario", observed=True)["ratio"].count().compute()
     assert counts.to_dict() == own.groupby("scenario")["ratio"].count().to_dict()
@@ -248,7 +248,7 @@ def test_a_foreign_folder_gets_no_catalogue_by_a_report(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Run(folder / NAMES[0])
-    assert join.join_finished(run) == "" and not place.folder_of(folder).exists()
+    assert join.join_finished(run) == "" and not layout.folder_of(folder).exists()
     monkeypatch.setenv("DISKBOOK_RUNS", str(folder))
     assert join.join_finished(run) == "" and len(files(folder)) == 1
     (run.folder / "comparisons.csv").write_text("no table")
@@ -257,7 +257,7 @@ def test_a_foreign_folder_gets_no_catalogue_by_a_report(
 
 def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    place.folder_of(folder).symlink_to(tmp_path / "elsewhere")
+    layout.folder_of(folder).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DiskbookError, match="is a link"):
         join.join(Run(folder / NAMES[0]))
     with pytest.raises(DiskbookError, match="is a link"):

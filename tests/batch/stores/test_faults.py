@@ -12,13 +12,13 @@ import pytest
 
 from checks import store_proxy
 from checks.store_proxy import FAULTS, Proxy, error
-from diskbook.batch.stores import address, lease, patience, push, record as records, verify
+from diskbook.batch.stores import address, lease, push, record as records, retries, verify
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.contents import Folder
-from diskbook.batch.stores.keep import keeping
 from diskbook.batch.stores.lease import LeaseLostError
 from diskbook.batch.stores.objects import RemoteObjects
-from diskbook.batch.stores.patience import UnreachableError
+from diskbook.batch.stores.retries import UnreachableError
+from diskbook.batch.stores.sync import keeping
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run, open_run
@@ -37,7 +37,7 @@ _numbers = itertools.count(1)
 @pytest.fixture
 def proxy(server: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Proxy]:
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(patience, "_FIRST_WAIT_S", 0.02)
+    monkeypatch.setattr(retries, "_FIRST_WAIT_S", 0.02)
     with store_proxy.proxy(server) as between:
         monkeypatch.setenv(azurite.VARIABLE, azurite.connection_string(between.port))
         yield between

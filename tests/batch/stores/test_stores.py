@@ -20,9 +20,9 @@ from diskbook.batch import stored
 from diskbook.batch.stores import fetch, lease, push, record as records, verify
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.contents import MANIFEST, Folder
-from diskbook.batch.stores.keep import keeping
 from diskbook.batch.stores.lease import LeaseLostError
 from diskbook.batch.stores.objects import LocalObjects, NotAsStoredError, Objects, RemoteObjects, open_objects
+from diskbook.batch.stores.sync import keeping
 from diskbook.cli import cli
 from diskbook.facts.errors import DiskbookError, Stopped, UsageError
 from diskbook.results.run import Run, folder_of, open_run
@@ -279,7 +279,7 @@ WORKER = """
 import sys, threading, time
 from pathlib import Path
 from diskbook.batch.stores import address
-from diskbook.batch.stores.keep import keeping
+from diskbook.batch.stores.sync import keeping
 from diskbook.results.run import Run
 from support.emulated import soon
 from support.stores import add_trial

@@ -13,7 +13,7 @@ import pytest
 
 from diskbook.cloud.azure import clients, offers, preflight, sizes
 from diskbook.cloud.azure.offers import Offer, Region
-from diskbook.cost import text as cost_text
+from diskbook.cost import plan_sections as cost_text
 from diskbook.design import scenario_file, size_rules
 from diskbook.design.model import Scenario
 from diskbook.facts import paths

@@ -10,7 +10,7 @@ import pytest
 
 from diskbook.cost import replicate
 from diskbook.design import scenario_file
-from diskbook.facts import noise as reference
+from diskbook.facts import noise_series as reference
 from diskbook.facts.paths import NOTEBOOKS
 from diskbook.importing.noise import analysis as noise
 from diskbook.report.figures.export import as_svg

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from diskbook.cli import main
-from diskbook.facts import noise
+from diskbook.facts import noise_series
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.importing.noise import dataset as azure_noise, dataset_files as files
 from diskbook.importing.noise.dataset import Recomputed
@@ -43,14 +43,14 @@ def test_planted_components_are_recovered(recomputed: Recomputed) -> None:
         assert rows[name].ci_low_log <= value <= rows[name].ci_high_log, rows[name]
         assert rows[name].sd_log == pytest.approx(value, rel=0.12), rows[name]
     assert rows["run-robust"].sd_log < 0.5 * rows["run"].sd_log  # slow runs are not in it
-    shares = {row.quantity: row for row in recomputed.shares if row.operation == noise.LATENCY}
+    shares = {row.quantity: row for row in recomputed.shares if row.operation == noise_series.LATENCY}
     for name, planted in (("slow-runs-10", made.SLOW_RUNS), ("slow-pairs-10", made.SLOW_PAIRS)):
         assert shares[name].ci_low <= planted <= shares[name].ci_high * 1.15
 
 
 def test_a_cell_on_a_cap_is_told_from_one_that_shows_the_disk(recomputed: Recomputed) -> None:
     kinds = {(row.operation, row.kind) for row in recomputed.components}
-    assert kinds == {("randread-8k-aio-qd64", "cap"), (noise.LATENCY, "latency")}
+    assert kinds == {("randread-8k-aio-qd64", "cap"), (noise_series.LATENCY, "latency")}
 
 
 def test_what_the_files_have_otherwise_than_their_page_is_seen(recomputed: Recomputed) -> None:
@@ -69,11 +69,11 @@ def test_the_command_writes_tables_that_are_read_again_and_says_where_they_diffe
     text = capsys.readouterr().out
     assert not ended.value.code and "provenance azure, imported: 6 files, 30,240 runs, 2 cells" in text
     assert "tried on generated files alone" in text and "not computed: level shifts" in text
-    rows = noise.components(target / noise.COMPONENTS)
-    assert noise.shares(target / noise.SHARES) and "azure, imported" in rows[0].source
+    rows = noise_series.components(target / noise_series.COMPONENTS)
+    assert noise_series.shares(target / noise_series.SHARES) and "azure, imported" in rows[0].source
     differences = pd.read_csv(target / azure_noise.DIFFERENCES)
     # The planted week is the table's, the slow runs are five times as many.
-    known = differences[differences["cell"].str.startswith(noise.LATENCY)].set_index("what")["differs"]
+    known = differences[differences["cell"].str.startswith(noise_series.LATENCY)].set_index("what")["differs"]
     assert not known["week"] and known["slow-runs-10"]
     with pytest.raises(UsageError, match="exists already; choose another --name"):
         azure_noise.run([str(folder)], azure_noise.NAME, str(target))
@@ -139,9 +139,11 @@ def test_what_is_not_there_is_not_made_up(tmp_path: Path, change, components: se
     made_of = azure_noise.recompute(tmp_path)
     assert components <= {row.component for row in made_of.components}
     assert not {"day", "week"} & {row.component for row in made_of.components} - components
-    azure_noise.write(made_of, azure_noise.compare(made_of.components, noise.components()), tmp_path / "out")
-    noise.components(tmp_path / "out" / noise.COMPONENTS)
-    noise.shares(tmp_path / "out" / noise.SHARES)
+    azure_noise.write(
+        made_of, azure_noise.compare(made_of.components, noise_series.components()), tmp_path / "out"
+    )
+    noise_series.components(tmp_path / "out" / noise_series.COMPONENTS)
+    noise_series.shares(tmp_path / "out" / noise_series.SHARES)
 
 
 def test_rows_that_stand_twice_count_once(tmp_path: Path, recomputed: Recomputed) -> None:
@@ -180,7 +182,7 @@ def test_earlier_revisions_are_read_alike_and_two_at_once_are_refused(tmp_path: 
     old.parent.mkdir(parents=True)
     new.rename(old)
     assert [cell for cell, _ in files.find(tmp_path).files] == [
-        (noise.LATENCY, "remote", "D8s_v5", "eastus"),
+        (noise_series.LATENCY, "remote", "D8s_v5", "eastus"),
     ]
     one(tmp_path, RUNS)
     with pytest.raises(DiskbookError, match=r"is there twice, as .*; keep one of the two revisions"):

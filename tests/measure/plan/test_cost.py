@@ -10,7 +10,7 @@ import pytest
 
 from diskbook.cli import main
 from diskbook.cloud.azure import signin
-from diskbook.cost import budget, estimate, retail, text as cost_text
+from diskbook.cost import budget, estimate, plan_sections as cost_text, retail
 from diskbook.design import scenario_file
 from diskbook.facts.prices import PriceList
 from diskbook.measure.plan import cost as plan_cost

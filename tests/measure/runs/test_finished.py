@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from diskbook import cli
 from diskbook.facts import paths
 from diskbook.measure.runs import finished
-from diskbook.report.analysis import beside
+from diskbook.report.analysis import companion_files
 from diskbook.results.run import Run
 
 
@@ -79,8 +79,8 @@ def test_one_that_lacks_something_is_not_finished(change, run: Run) -> None:
 
 
 def test_one_with_files_beside_its_scenario_has_these_named(run: Run) -> None:
-    signed_anew(run, **{beside.RECORD: ["toy.py"]})
-    assert finished.BESIDE == beside.RECORD
+    signed_anew(run, **{companion_files.RECORD: ["toy.py"]})
+    assert finished.BESIDE == companion_files.RECORD
     assert finished.since(run.folder) == "" and finished.since(run.folder, file_named=True)
 
 

@@ -15,7 +15,7 @@ from diskbook.cli import main
 from diskbook.design import scenario_file
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import begin
-from diskbook.report.analysis import beside, write
+from diskbook.report.analysis import companion_files, write
 from diskbook.report.analysis.run import analyse
 from diskbook.results.run import Run
 from support import SCENARIOS
@@ -101,7 +101,7 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(
         place / "3-analyse-toy.ipynb",
     )
     run = kept_and_torn_down(place)
-    assert run.manifest[beside.RECORD] == ["3-analyse-toy.ipynb", "toy.py"]
+    assert run.manifest[companion_files.RECORD] == ["3-analyse-toy.ipynb", "toy.py"]
     report = (run.folder / "report.html").read_text()
     assert "<li>Lrs-z1</li>" in report and 'id="all-trials"' in report  # pages leave titles of pictures out
     (drawn,) = (run.folder / "figures").glob("*.svg")
@@ -111,7 +111,7 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(
     said = capsys.readouterr().err
     assert "'diskbook run DIR/toy.toml --resume toy'" in said and "Traceback" not in said
     assert here(monkeypatch, "run", str(place / "toy.toml"), "--resume", "toy") == 0
-    file = beside.check_file(run, place / "toy.toml")
+    file = companion_files.check_file(run, place / "toy.toml")
     exported = write.export_figures(analyse(run, file), place.parent / "exported")
     assert {path.name for path in exported} >= {"all-trials.svg", "all-trials@2x.png", "all-trials.json"}
     with pytest.raises(UsageError, match=r"'diskbook figures toy --scenario DIR/toy\.toml'"):
@@ -141,7 +141,7 @@ def toml_and_notebook_are_enough(run: Run, place: Path) -> None:
     (place / "toy.py").unlink()
     shutil.rmtree(place / "__pycache__", ignore_errors=True)  # what this process has compiled of it
     nbformat.write(notebook("show.cells(a)"), place / "3-analyse-toy.ipynb")
-    run.update_manifest(**{beside.RECORD: begun(place, "alone").manifest[beside.RECORD]})
+    run.update_manifest(**{companion_files.RECORD: begun(place, "alone").manifest[companion_files.RECORD]})
     shutil.rmtree(run.folder / "figures")
     done = cli("report", "toy", "--scenario", str(place / "toy.toml"))
     assert done.returncode == 0, done.stderr
@@ -163,31 +163,31 @@ def test_what_lies_in_a_run_folder_is_never_executed(place: Path, monkeypatch: p
         (run.folder / "notebooks").mkdir(exist_ok=True)
         shutil.copy(place / name, run.folder / "notebooks")
     for strange in (None, 7, "toy.py", [], [str(place / "toy.py")], {"module": str(place / "toy.py")}):
-        run.update_manifest(**{beside.RECORD: strange})
+        run.update_manifest(**{companion_files.RECORD: strange})
         monkeypatch.chdir(run.folder)
-        beside.check_recorded(run, None)
-        assert beside.module(run) is None
+        companion_files.check_recorded(run, None)
+        assert companion_files.module(run) is None
         with pytest.raises(UsageError, match=r"there is no notebook 3-analyse-toy\.ipynb in notebooks/"):
-            beside.notebook(run.scenario, None)
+            companion_files.notebook(run.scenario, None)
 
 
 def test_a_file_that_is_not_named_or_gone_is_one_sentence(place: Path) -> None:
     (place / "toy.py").write_text(MODULE, "utf-8")
     run = begun(place)
     with pytest.raises(UsageError, match=r"analysed by 3-analyse-toy\.ipynb beside its scenario's file"):
-        beside.check_recorded(run, None)
+        companion_files.check_recorded(run, None)
     with pytest.raises(UsageError, match=r"toy\.py beside its scenario's file, which is not named"):
-        beside.module(run)
-    module = beside.module(run, place / "toy.toml")
+        companion_files.module(run)
+    module = companion_files.module(run, place / "toy.toml")
     assert module is not None and module.__doc__ == "Figures and sentences of the toy."
     (place / "toy.py").unlink()
     with pytest.raises(DiskbookError, match=r"own/toy\.py is gone, by which run toy is analysed; put"):
-        beside.check_recorded(run, place / "toy.toml")
+        companion_files.check_recorded(run, place / "toy.toml")
     (place / "other.toml").write_text(TOML, "utf-8")
     with pytest.raises(UsageError, match=r"other\.toml is not the scenario of run toy, which is toy"):
-        beside.check_file(run, place / "other.toml")
+        companion_files.check_file(run, place / "other.toml")
     with pytest.raises(UsageError, match="there is no scenario file"):
-        beside.check_file(run, place / "toy2.toml")
+        companion_files.check_file(run, place / "toy2.toml")
 
 
 def test_a_command_names_the_file_to_the_notebooks_that_it_executes(
@@ -195,13 +195,13 @@ def test_a_command_names_the_file_to_the_notebooks_that_it_executes(
 ) -> None:
     (place / "toy.py").write_text(MODULE, "utf-8")
     run = begun(place)
-    monkeypatch.setenv(beside.VARIABLE, str(place / "toy.toml"))
-    module = beside.module(run)
+    monkeypatch.setenv(companion_files.VARIABLE, str(place / "toy.toml"))
+    module = companion_files.module(run)
     assert module is not None and module.Fastest("x").arm == "x"
     shutil.copy(place / "toy.toml", place / "other.toml")
-    monkeypatch.setenv(beside.VARIABLE, str(place / "other.toml"))
+    monkeypatch.setenv(companion_files.VARIABLE, str(place / "other.toml"))
     with pytest.raises(UsageError, match="which is not named"):
-        beside.module(run)
+        companion_files.module(run)
 
 
 def test_a_scenario_without_a_notebook_makes_nothing(place: Path) -> None:
@@ -214,17 +214,17 @@ def test_a_scenario_without_a_notebook_makes_nothing(place: Path) -> None:
 def test_the_workbooks_own_notebook_is_taken_where_there_is_none_beside(place: Path) -> None:
     (place / "zone-disks.toml").write_text(TOML, "utf-8")
     run = begin.begin("plain", str(place / "zone-disks.toml"))
-    assert beside.RECORD not in run.manifest
-    assert beside.module(run).__name__ == "diskbook.report.analysis.zone_disks"
-    assert beside.notebook(run.scenario, place / "zone-disks.toml").parent.name == "notebooks"
+    assert companion_files.RECORD not in run.manifest
+    assert companion_files.module(run).__name__ == "diskbook.report.analysis.zone_disks"
+    assert companion_files.notebook(run.scenario, place / "zone-disks.toml").parent.name == "notebooks"
 
 
 @pytest.mark.parametrize("name", scenario_file.names())
 def test_modules_of_the_workbooks_own_scenarios_are_found_by_name(name: str, place: Path) -> None:
     run = begin.begin("own", name)
-    module = beside.module(run)
+    module = companion_files.module(run)
     stem = run.scenario.analysis_notebook.removeprefix("3-analyse-").replace("-", "_")
-    assert (module is not None) == (stem in beside.ANALYSES)
+    assert (module is not None) == (stem in companion_files.ANALYSES)
     assert module is None or callable(module.pictures)
 
 

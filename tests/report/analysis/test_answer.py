@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from checks import many_runs
-from diskbook.batch import shelf
+from diskbook.batch import run_lookup
 from diskbook.batch.catalogue import entry
 from diskbook.cli import document_of
 from diskbook.facts.errors import DiskbookError
@@ -69,7 +69,9 @@ def test_a_run_that_compares_nothing_has_an_empty_table(run: Run) -> None:
 
 def test_a_run_with_damaged_comparisons_ends_neither_list_nor_batch(run: Run) -> None:
     (run.folder / answer.COMPARISONS).write_text("arm\n")
-    assert shelf.answer_of(run).startswith(f"no answer: {run.folder}/comparisons.csv: table comparisons: ")
+    assert run_lookup.answer_of(run).startswith(
+        f"no answer: {run.folder}/comparisons.csv: table comparisons: "
+    )
     assert overview._answer(run) == ""
 
 

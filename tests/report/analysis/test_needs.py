@@ -12,9 +12,9 @@ from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
 from diskbook.measure.plan.sample_size import Target
-from diskbook.measure.plan.text import Sources, plan_text
+from diskbook.measure.plan.terminal import Sources, plan_text
 from diskbook.report import show
-from diskbook.report.analysis import beside, needs
+from diskbook.report.analysis import companion_files, needs
 from diskbook.report.analysis.run import Analysis, analyse
 from support import synthetic
 from support.synthetic import Load
@@ -55,7 +55,7 @@ def sections(name: str, *, figures: bool) -> list[str]:
 
 def module_of(name: str) -> Any:
     stem = name.replace("-", "_")
-    return beside.ANALYSES[stem]
+    return companion_files.ANALYSES[stem]
 
 
 def show_all(a: Analysis, name: str, *, figures: bool) -> None:

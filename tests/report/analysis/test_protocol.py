@@ -16,7 +16,7 @@ from diskbook import cli
 from diskbook.design import schema
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.report.analysis import diagnosis, protocol, report
+from diskbook.report.analysis import protocol, report, why_text
 from diskbook.report.analysis.run import Analysis
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
@@ -129,14 +129,14 @@ def test_protocol_csv_is_read_back_and_said_in_a_line(made_up: Analysis, tmp_pat
 
 
 def test_the_command_lists_points_with_remedies(made_up: Analysis) -> None:
-    text = diagnosis.protocol_text(made_up, workload="randwrite-qd1")
+    text = why_text.protocol_text(made_up, workload="randwrite-qd1")
     assert text.startswith("run made-up, by protocol 1: 0 of ") and "randread" not in text
     assert "  7 fill: nothing says that all of what it measures was filled\n    do: measure again" in text
     assert text.index("headline: ") < text.index("control: ") < text.index("exploratory: ")
 
 
 def test_the_command_takes_an_arm_on_either_side(made_up: Analysis) -> None:
-    text = diagnosis.protocol_text(made_up, arm="lrs-b-z1")
+    text = why_text.protocol_text(made_up, arm="lrs-b-z1")
     heads = [line for line in text.splitlines() if line.startswith(("headline", "control", "exploratory"))]
     assert heads and all("lrs-b-z1" in line for line in heads)
 
@@ -151,7 +151,7 @@ def test_the_command_takes_an_arm_on_either_side(made_up: Analysis) -> None:
 )
 def test_a_name_that_fits_nothing_is_one_sentence(made_up: Analysis, options: dict, words: str) -> None:
     with pytest.raises(UsageError, match=rf"run made-up \(its comparisons\): {words}"):
-        diagnosis.protocol_text(made_up, **options)
+        why_text.protocol_text(made_up, **options)
 
 
 def test_the_option_is_there(folder: Run) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from diskbook.batch.catalogue import join, place
+from diskbook.batch.catalogue import join, layout
 from diskbook.facts import paths
 from diskbook.report.comparing import measured, side_by_side
 from diskbook.report.comparing.side_by_side import Answers
@@ -145,7 +145,7 @@ def test_runs_are_read_from_the_catalogue_where_it_has_them_as_they_are(tmp_path
     assert {run.name for run in known} == {"zone-disks-1", "zone-disks-2"}
     again = side_by_side.read({str(folder): folder.name for folder in folders})
     pd.testing.assert_frame_equal(again.rows, read.rows, check_dtype=False)
-    place.folder_of(tmp_path).joinpath("comparisons").rename(tmp_path / "elsewhere")
-    for path in place.folder_of(tmp_path).rglob("*.parquet"):
+    layout.folder_of(tmp_path).joinpath("comparisons").rename(tmp_path / "elsewhere")
+    for path in layout.folder_of(tmp_path).rglob("*.parquet"):
         path.write_bytes(b"damaged")
     assert len(side_by_side.read({str(folder): folder.name for folder in folders}).rows) == len(read.rows)

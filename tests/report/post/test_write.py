@@ -17,7 +17,7 @@ from diskbook.cli import cli
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.report.analysis import write as analysis_write
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.post import answer, text, write
+from diskbook.report.post import answer, article, write
 from support import synthetic
 
 LINK = re.compile(r"\]\(([^)]+)\)")
@@ -69,7 +69,7 @@ def test_the_answer_is_computed_from_the_run(a: Analysis, post: str) -> None:
 
 def test_what_is_not_decided_is_counted_and_explained(a: Analysis) -> None:
     other = with_verdicts(a, verdict="inconclusive", ci_low=0.9, ci_high=3.0, warnings="")
-    words = text.post(other, [], "x")
+    words = article.post(other, [], "x")
     assert "may or may not differ between ZRS from zone 1 (az1) and LRS from zone 1 (az1)" in words
     assert "Of the 3 headline comparisons 2 are not decided" in words
     assert "covers 1 and is too wide to call them equal" in words
@@ -102,27 +102,27 @@ def test_an_arm_is_named_as_in_a_sentence(a: Analysis) -> None:
 
 def test_what_is_refused_has_no_number_in_the_table(a: Analysis) -> None:
     other = with_verdicts(a, verdict="invalid", warnings="disks differ: measure again")
-    words = text.post(other, [], "x")
+    words = article.post(other, [], "x")
     assert words.count("| refused |") == 3 and "is not decided (invalid): disks differ" in words
 
 
 def test_names_and_titles_are_no_markup(a: Analysis) -> None:
     question = a.scenario.scenario.model_copy(update={"title": "<b>A*b*</b> [x](y) | `z`"})
     other = dataclasses.replace(a, scenario=a.scenario.model_copy(update={"scenario": question}))
-    assert text.post(other, [], "x").startswith(r"# \<b\>A\*b\*\</b\> \[x\](y) \| \`z\`")
+    assert article.post(other, [], "x").startswith(r"# \<b\>A\*b\*\</b\> \[x\](y) \| \`z\`")
 
 
 def test_limits_lead_the_second_figure_and_a_user_may_choose(a: Analysis) -> None:
     pictures = analysis_write.figures_of(a)
-    assert [item.slug for item in text.chosen(a, pictures)] == ["ratios", "iops-and-caps"]
+    assert [item.slug for item in article.chosen(a, pictures)] == ["ratios", "iops-and-caps"]
     below = with_verdicts(a, verdict="difference")
     below.compared.table["verdict"] = "difference"
-    assert [item.slug for item in text.chosen(below, pictures)] == ["ratios", "percentiles"]
-    assert [item.slug for item in text.chosen(a, pictures, ["percentiles"])] == ["percentiles"]
+    assert [item.slug for item in article.chosen(below, pictures)] == ["ratios", "percentiles"]
+    assert [item.slug for item in article.chosen(a, pictures, ["percentiles"])] == ["percentiles"]
     with pytest.raises(UsageError, match="nothing"):
-        text.chosen(a, pictures, ["nothing"])
+        article.chosen(a, pictures, ["nothing"])
     with pytest.raises(UsageError, match="at most 2 figures"):
-        text.chosen(a, pictures, ["ratios", "percentiles", "all-trials"])
+        article.chosen(a, pictures, ["ratios", "percentiles", "all-trials"])
 
 
 def test_its_own_post_is_replaced_and_no_others(a: Analysis, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from diskbook.report import show
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.show import header_card, places
+from diskbook.report.show import header_card, locations
 from diskbook.results import plan as plans
 from support import synthetic
 
@@ -54,7 +54,7 @@ def test_the_card_has_its_parts_in_order(a: Analysis) -> None:
 
 
 def test_the_answer_is_that_of_the_run(a: Analysis) -> None:
-    sentence = html.escape(places.with_physical_zones(a.headline.removeprefix("e"), a.trials))
+    sentence = html.escape(locations.with_physical_zones(a.headline.removeprefix("e"), a.trials))
     assert f'<p class="card-answer">E{sentence}.</p>' in show.card(a)
 
 

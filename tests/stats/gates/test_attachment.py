@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.design import attachments, early
+from diskbook.design import after_attach, attachments
 from diskbook.design.model import Comparison, Scenario
 from diskbook.design.schema import EARLY
 from diskbook.design.vocabulary import GateStatus, Scope, Verdict
@@ -125,7 +125,7 @@ def _ledger(scenario: Scenario, *, balanced: bool) -> tuple[dict[str, Any], list
         at = {"replicate": 1, "time_utc": clock.isoformat()}
         events.append({"event": "attached", "disk": disk, "machine": machine, **at})
 
-    for block in early.plan(scenario):
+    for block in after_attach.plan(scenario):
         events.append({"event": "block", "replicate": 1, "block": block.block, "status": "begun"})
         cycles = attachments.cycles(scenario, block) if balanced else {}
         for trial in block.trials:
@@ -159,7 +159,7 @@ def _measured(planted: Planted) -> pd.DataFrame:
     since = attached.by_trial(*_ledger(scenario, balanced=planted.balanced))
     planned = {
         (trial.block, trial.arm, trial.workload, trial.early): since[trial.name(1)]
-        for block in early.plan(scenario)
+        for block in after_attach.plan(scenario)
         for trial in block.trials
     }
     places = (trials[name] for name in ("block", "arm", "workload"))

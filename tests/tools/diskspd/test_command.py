@@ -19,7 +19,7 @@ from diskbook.design.diskspd_line.arguments import parse_words
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.hosts.device import Device
-from diskbook.measure.plan import text as plan_text
+from diskbook.measure.plan import terminal as plan_text
 from diskbook.report.show import tool as show_tool
 from diskbook.tools.diskspd import command as diskspd, install
 from diskbook.tools.record import Direction, Load, Measurement, UnusableError

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from diskbook.importing import formats
-from diskbook.importing.diskspd import text as diskspd_text
+from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.tools import decode, record
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.record import Parsed, UnusableError, percentile_ns

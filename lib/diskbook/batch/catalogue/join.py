@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from diskbook.batch.catalogue import entry as entries, parts, place
+from diskbook.batch.catalogue import entry as entries, layout, parts
 from diskbook.facts.errors import DiskbookError
 from diskbook.results import run as runs
 from diskbook.results.run import Run
@@ -23,7 +23,7 @@ def join(run: Run) -> Path:
     DiskbookError
         When something of the run is damaged, it is being written to, or the catalogue cannot be written.
     """
-    folder = place.folder_of(run.folder.parent)
+    folder = layout.folder_of(run.folder.parent)
     entry = entries.read(run)
     with parts.writing(folder):
         folder.mkdir(exist_ok=True)
@@ -38,7 +38,7 @@ def join_finished(run: Run) -> str:
     """
     runs_folder = run.folder.parent
     is_ours = runs_folder.resolve() == runs.runs_root().resolve()
-    if not is_ours and not place.folder_of(runs_folder).is_dir():
+    if not is_ours and not layout.folder_of(runs_folder).is_dir():
         return ""
     try:
         join(run)

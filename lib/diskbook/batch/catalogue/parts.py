@@ -12,7 +12,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from diskbook.batch.catalogue import place, schema
+from diskbook.batch.catalogue import layout, schema
 from diskbook.batch.catalogue.entry import Entry
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import replacing
@@ -34,7 +34,7 @@ def write_own(folder: Path, entry: Entry) -> None:
     """
     _check_no_link(folder)
     for table in schema.TABLES:
-        own = folder / place.partition(table, entry.scenario) / place.name_of(entry.run)
+        own = folder / layout.partition(table, entry.scenario) / layout.name_of(entry.run)
         if len(entry.tables[table]):
             _check_no_link(own.parent.parent, own.parent)
             own.parent.mkdir(parents=True, exist_ok=True)
@@ -91,8 +91,8 @@ class Many:
         self._number += 1
         path = (
             self._folder
-            / place.partition(table, scenario)
-            / f"{place.MANY}{self._name}-{self._number}.parquet"
+            / layout.partition(table, scenario)
+            / f"{layout.MANY}{self._name}-{self._number}.parquet"
         )
         _check_no_link(self._folder, path.parent.parent, path.parent)
         path.parent.mkdir(parents=True, exist_ok=True)

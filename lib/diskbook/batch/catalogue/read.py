@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from diskbook.batch.catalogue import entry as entries, place, schema, stored
+from diskbook.batch.catalogue import entry as entries, layout, schema, stored
 from diskbook.batch.catalogue.entry import Entry
 from diskbook.batch.stores import address, fetch
 from diskbook.batch.stores.address import Address
@@ -46,7 +46,7 @@ class View:
     others
         Runs that it has not, or only as they were.
     sources
-        The same entries by what wrote them (`place.source_of`): a run that joined again has one of each.
+        The same entries by what wrote them (`layout.source_of`): a run that joined again has one of each.
     note
         Why the catalogue could not be read, with the remedy; empty where it could, and where there is none.
     names
@@ -106,8 +106,8 @@ class View:
         with_entry = list(dict.fromkeys(["entry", *columns]))
         parts = [schema.TABLES[table].empty_table().append_column("scenario", pa.array([], pa.string()))]
         for source, held in self.sources.items():
-            files = place.files(place.folder_of(self.runs), table, scenario, self.names)
-            files = [path for path in files if place.source_of(str(path)) == source]
+            files = layout.files(layout.folder_of(self.runs), table, scenario, self.names)
+            files = [path for path in files if layout.source_of(str(path)) == source]
             read = _table(self.runs, table, files, with_entry)
             parts.append(read.filter(pc.is_in(read["entry"], pa.array(held, pa.string()))))
         self._check_same()
@@ -121,8 +121,8 @@ class View:
 
     def _check_same(self) -> None:
         """Make sure that what was read is what was looked for: a rebuild removes what it has put together."""
-        files = place.files(place.folder_of(self.runs), "runs", None, self.names)
-        if not self.sources.keys() <= {place.source_of(str(path)) for path in files}:
+        files = layout.files(layout.folder_of(self.runs), "runs", None, self.names)
+        if not self.sources.keys() <= {layout.source_of(str(path)) for path in files}:
             raise DiskbookError(f"the catalogue of {self.runs} was made anew meanwhile; try again")
 
     def _fresh(self, table: str) -> list[Entry]:
@@ -176,7 +176,7 @@ def _view(
     store: Address | None,
 ) -> View:
     try:
-        files = place.files(place.folder_of(folder), "runs", None, names)
+        files = layout.files(layout.folder_of(folder), "runs", None, names)
         known = _table(folder, "runs", files, ["run", "entry", "__filename"])
     except DiskbookError as error:
         return View(folder, {}, there, {}, str(error), names, store)
@@ -184,8 +184,8 @@ def _view(
     now = {name: state_of(name) for name in there if name in named}
     sources: dict[str, str] = {}
     for run, entry, path in zip(*(known[name].to_pylist() for name in known.column_names), strict=True):
-        if now.get(run) == entry and sources.get(run) != place.OWN:
-            sources[run] = place.source_of(path)
+        if now.get(run) == entry and sources.get(run) != layout.OWN:
+            sources[run] = layout.source_of(path)
     by_source: dict[str, list[str]] = {}
     for run, source in sources.items():
         by_source.setdefault(source, []).append(str(now[run]))
@@ -229,9 +229,9 @@ def batches(
         When a file is damaged or of another version of the workbook.
     """
     names = [*(columns or schema.TABLES[table].names), "scenario"]
-    files = place.files(place.folder_of(seen.runs), table, scenario)
+    files = layout.files(layout.folder_of(seen.runs), table, scenario)
     for source, held in seen.sources.items():
-        own = _dataset(seen.runs, table, [path for path in files if place.source_of(str(path)) == source])
+        own = _dataset(seen.runs, table, [path for path in files if layout.source_of(str(path)) == source])
         is_current = pc.field("entry").isin(pa.array(held, pa.string()))
         try:
             yield from own.to_batches(columns=names, filter=is_current)
@@ -248,7 +248,7 @@ def _table(folder: Path, table: str, files: Sequence[Path], columns: Sequence[st
 
 
 def _dataset(folder: Path, table: str, files: Sequence[Path]) -> ds.Dataset:
-    base = place.folder_of(folder) / table
+    base = layout.folder_of(folder) / table
     kind = schema.TABLES[table].append(pa.field("scenario", pa.string()))
     try:
         read = ds.dataset(
@@ -272,4 +272,4 @@ def _dataset(folder: Path, table: str, files: Sequence[Path]) -> ds.Dataset:
 
 def _damaged(folder: Path, error: Exception) -> DiskbookError:
     reason = str(error).splitlines()[0]
-    return DiskbookError(f"the catalogue {place.folder_of(folder)} is damaged ({reason}); {REMEDY}")
+    return DiskbookError(f"the catalogue {layout.folder_of(folder)} is damaged ({reason}); {REMEDY}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from diskbook.batch.catalogue import entry as entries, parts, place, schema, stored
+from diskbook.batch.catalogue import entry as entries, layout, parts, schema, stored
 from diskbook.batch.stores import address
 from diskbook.facts import files, paths
 from diskbook.facts.errors import DiskbookError, UsageError
@@ -42,7 +42,7 @@ def of(name: str | None = None) -> Rebuilt:
     if name is not None and paths.is_address(name):
         store = address.parse(name)
         rows, left_out = stored.rebuild(store)
-        return Rebuilt(str(store / place.NAME), rows, tuple(left_out))
+        return Rebuilt(str(store / layout.NAME), rows, tuple(left_out))
     return rebuild(Path(name) if name is not None else runs.runs_root())
 
 
@@ -60,11 +60,11 @@ def rebuild(folder: Path) -> Rebuilt:
     """
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; name one that holds runs, or a store")
-    made = place.folder_of(folder)
+    made = layout.folder_of(folder)
     with parts.writing(made):
         made.mkdir(exist_ok=True)
         busy = DiskbookError(f"another process makes the catalogue {made} anew; wait for it")
-        with files.locked(made / place.LOCK, busy):
+        with files.locked(made / layout.LOCK, busy):
             earlier = dict(_stamped(made))
             rebuilt = _written(made, folder)
             _remove(made, earlier)

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from diskbook import __version__
-from diskbook.batch.catalogue import entry as entries, parts, place, schema
+from diskbook.batch.catalogue import entry as entries, layout, parts, schema
 from diskbook.batch.stores import fetch, lease, record as records
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import Objects, open_objects
@@ -81,8 +81,8 @@ def mirrored(store: Address) -> tuple[Path, list[str], dict[str, str]]:
     """
     objects = open_objects(store)
     folder = _mirror(store)
-    stored = _newest(objects.names(place.NAME))
-    for path in (folder / place.NAME).glob("*/*/*.parquet"):
+    stored = _newest(objects.names(layout.NAME))
+    for path in (folder / layout.NAME).glob("*/*/*.parquet"):
         if path.relative_to(folder).as_posix() not in stored:
             path.unlink(missing_ok=True)
 
@@ -94,7 +94,7 @@ def mirrored(store: Address) -> tuple[Path, list[str], dict[str, str]]:
     _side_by_side(copy, missing)
     runs = objects.folders()
     numbers = {Path(name).name[:36]: _number(name) for name in stored if name.split("/")[1] == "runs"}
-    joined = {run: numbers[own] for run in runs if (own := place.name_of(run)[:36]) in numbers}
+    joined = {run: numbers[own] for run in runs if (own := layout.name_of(run)[:36]) in numbers}
     last = dict(
         zip(joined, _side_by_side(lambda run: _is_last(objects, run, joined[run]), joined), strict=True)
     )
@@ -110,8 +110,8 @@ def _write(run: Run, number: int, put: Callable[[str, bytes], object]) -> Mappin
     entry = entries.of_folder(run, name_of(run.name, number))
     for table, rows in entry.tables.items():
         if len(rows):
-            own = place.name_of(run.name).removesuffix(".parquet")
-            name = f"{place.NAME}/{place.partition(table, entry.scenario)}/{own}-{number:08}.parquet"
+            own = layout.name_of(run.name).removesuffix(".parquet")
+            name = f"{layout.NAME}/{layout.partition(table, entry.scenario)}/{own}-{number:08}.parquet"
             put(name, parts.content(table, rows))
     return {table: len(rows) for table, rows in entry.tables.items()}
 

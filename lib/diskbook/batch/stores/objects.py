@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from diskbook.batch.stores.address import Address
-from diskbook.batch.stores.patience import PATIENCE_S, Passing, patiently
+from diskbook.batch.stores.retries import PATIENCE_S, Passing, patiently
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.files import write_atomic
 from diskbook.facts.unpack import WHOLE

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MIB
-from diskbook.facts.visible import visible
+from diskbook.facts.untrusted_text import visible
 
 FOLDER, LEDGER = "log", "ledger.jsonl"
 _DIGITS = 8

@@ -11,7 +11,7 @@ from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import Objects, open_objects
 from diskbook.batch.stores.record import Entry, State
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.visible import visible
+from diskbook.facts.untrusted_text import visible
 
 _AT_ONCE = 8
 

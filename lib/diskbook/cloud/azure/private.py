@@ -22,10 +22,10 @@ from diskbook.design import network_rules
 from diskbook.design.model import Network, Scenario
 from diskbook.design.network_rules import Subnet
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import tunnel, way
+from diskbook.hosts import private_access, tunnel
+from diskbook.hosts.private_access import Jump, Route
 from diskbook.hosts.ssh import Host
 from diskbook.hosts.tunnel import Bastion
-from diskbook.hosts.way import Jump, Route
 
 SSH_SOURCE = "VirtualNetwork"
 """From where machines without a public address let in SSH."""
@@ -191,8 +191,8 @@ def _of_jump_host(network: Network) -> Iterator[str]:
     """Whether the jump host answers, is the one that the user knows, and lets the user in."""
     jump = _jump(network.jump_host)
     try:
-        way.open_jump(jump).close()
-    except (DiskbookError, way.JumpAway) as error:
+        private_access.open_jump(jump).close()
+    except (DiskbookError, private_access.JumpAway) as error:
         yield str(error)
     except (paramiko.SSHException, OSError) as error:
         yield f"jump host {jump} cannot be reached ({error})"

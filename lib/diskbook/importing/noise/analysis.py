@@ -12,7 +12,7 @@ import pandas as pd
 from diskbook.cost import replicate
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts import noise, paths
+from diskbook.facts import noise_series, paths
 from diskbook.facts.units import percent
 from diskbook.importing.noise import figures
 from diskbook.report.figures.style import Picture
@@ -48,7 +48,7 @@ class Noise:
     def latency(self) -> pd.DataFrame:
         """Components of remote disks, one I/O at a time: the only cells whose rate is a latency."""
         frame = self.components
-        return frame[(frame["operation"] == noise.LATENCY) & (frame["place"] == "remote")]
+        return frame[(frame["operation"] == noise_series.LATENCY) & (frame["place"] == "remote")]
 
     @property
     def spreads(self) -> Picture:
@@ -75,11 +75,11 @@ def read(name: str = "") -> Noise:
         When a table is missing or damaged.
     """
     folder = folder_of(name) if name else paths.REFERENCE
-    rows = noise.components(Path(folder) / noise.COMPONENTS)
-    shares = noise.shares(Path(folder) / noise.SHARES)
+    rows = noise_series.components(Path(folder) / noise_series.COMPONENTS)
+    shares = noise_series.shares(Path(folder) / noise_series.SHARES)
     components, rates = (pd.DataFrame([asdict(row) for row in part]) for part in (rows, shares))
     provenance = IMPORTED if IMPORTED in rows[0].source else PUBLISHED
-    return Noise(components, rates, provenance, noise.attribution([*rows, *shares]))
+    return Noise(components, rates, provenance, noise_series.attribution([*rows, *shares]))
 
 
 def spreads_table(data: Noise) -> Html:
@@ -89,7 +89,7 @@ def spreads_table(data: Noise) -> Html:
     for name in PER_CELL:
         part = latency[latency["component"] == name]
         cells = {_head(row): _interval(row) for row in part.to_dict("records")}
-        rows.append({"Component": noise.WORDS[name], **cells})
+        rows.append({"Component": noise_series.WORDS[name], **cells})
     frame = pd.DataFrame(rows).fillna("")
     caption = f"Standard deviations of the rate in percent, with 95 % intervals ({data.provenance})"
     return table(frame, caption)
@@ -118,7 +118,7 @@ def kinds_table(data: Noise) -> Html:
     rows: list[dict[str, Any]] = []
     for (operation, place, size), part in runs.groupby(["operation", "place", "size"], sort=False):
         low, high = 100 * part["sd_log"].min(), 100 * part["sd_log"].max()
-        words = " or ".join(dict.fromkeys(noise.KINDS[kind] for kind in part["kind"]))
+        words = " or ".join(dict.fromkeys(noise_series.KINDS[kind] for kind in part["kind"]))
         rows.append(
             {
                 "Load": figures.LOADS.get(str(operation), str(operation)),
@@ -138,7 +138,7 @@ def kinds_table(data: Noise) -> Html:
 def slow_table(data: Noise) -> Html:
     """Rates, and shares of slow runs and slow fresh pairs, of the latency-bound cells."""
     frame = data.shares
-    chosen = _in_order(frame[(frame["operation"] == noise.LATENCY) & (frame["place"] == "remote")])
+    chosen = _in_order(frame[(frame["operation"] == noise_series.LATENCY) & (frame["place"] == "remote")])
     rows = []
     for name, words in SLOW.items():
         part = chosen[chosen["quantity"] == name]
@@ -169,7 +169,7 @@ def pairs_table(scenario: Scenario, blocks: int) -> Html:
     """
     priced = replicate.another(_with_blocks(scenario, blocks), Provenance.AZURE)
     rows: dict[str, dict[str, str]] = {}
-    for row in noise.pairs():
+    for row in noise_series.pairs():
         spread = "" if row.sd_log is None else f" (s.d. {percent(row.sd_log)})"
         cells = rows.setdefault(f"{row.size}, {row.case}{spread}", {})
         low, high = row.pairs_low, row.pairs_high
@@ -198,15 +198,17 @@ def _with_blocks(scenario: Scenario, blocks: int) -> Scenario:
 def sentences(data: Noise) -> list[str]:
     """What the tables say, in sentences made from their numbers, of the size that plans stand on."""
     frame, shares = data.latency, data.shares
-    own = frame[frame["size"] == noise.PLANNED_SIZE].set_index("component")["sd_log"]
-    remote = (shares["size"] == noise.PLANNED_SIZE) & (shares["place"] == "remote")
-    slow = shares[remote & (shares["quantity"] == "slow-pairs-10") & (shares["operation"] == noise.LATENCY)]
+    own = frame[frame["size"] == noise_series.PLANNED_SIZE].set_index("component")["sd_log"]
+    remote = (shares["size"] == noise_series.PLANNED_SIZE) & (shares["place"] == "remote")
+    slow = shares[
+        remote & (shares["quantity"] == "slow-pairs-10") & (shares["operation"] == noise_series.LATENCY)
+    ]
     lines = []
     if {"run-robust", "week", "fresh-robust", "fresh"} <= set(own.index):
         lines.append(
-            f"runs of one {noise.PLANNED_SIZE} vary by {_range(own, 'run-robust')} about the 25 around them, "
-            f"its weeks by {_range(own, 'week')}; fresh machines of one day by {_range(own, 'fresh-robust')} "
-            f"without slow ones, and by {_range(own, 'fresh')} with them"
+            f"runs of one {noise_series.PLANNED_SIZE} vary by {_range(own, 'run-robust')} about the 25 "
+            f"around them, its weeks by {_range(own, 'week')}; fresh machines of one day by "
+            f"{_range(own, 'fresh-robust')} without slow ones, and by {_range(own, 'fresh')} with them"
         )
     if len(slow):
         low, high = (percent(value, ".1f") for value in (slow["value"].min(), slow["value"].max()))
@@ -215,10 +217,10 @@ def sentences(data: Noise) -> list[str]:
             "pairs a slow one decides"
         )
     runs = data.components[data.components["component"] == "run"]
-    capped = int((runs["sd_log"] < noise.ON_CAP_SD).sum())
+    capped = int((runs["sd_log"] < noise_series.ON_CAP_SD).sum())
     lines.append(
-        f"{capped} of {len(runs)} cells sit on a cap (s.d. of runs under {percent(noise.ON_CAP_SD)}): they "
-        "show the throttle, which is nearly constant, and nothing about the disk"
+        f"{capped} of {len(runs)} cells sit on a cap (s.d. of runs under {percent(noise_series.ON_CAP_SD)}): "
+        "they show the throttle, which is nearly constant, and nothing about the disk"
     )
     return lines
 

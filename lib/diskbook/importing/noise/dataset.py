@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.facts import noise
+from diskbook.facts import noise_series
 from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
-from diskbook.facts.noise import Component, Share
+from diskbook.facts.noise_series import Component, Share
 from diskbook.facts.units import percent
-from diskbook.facts.visible import visible
+from diskbook.facts.untrusted_text import visible
 from diskbook.importing.noise import dataset_files as files, spreads as stats_noise
 from diskbook.importing.noise.dataset_files import Cell, Dataset, Overlaps
 from diskbook.importing.noise.spreads import Spread
@@ -76,7 +76,9 @@ def run(names: Sequence[str], dataset: str, name: str | None) -> str:
     if target.exists():
         raise UsageError(f"{visible(str(target))} exists already; choose another --name")
     made = recompute(Path(names[0]))
-    differences = compare([*made.components, *made.shares], [*noise.components(), *noise.shares()])
+    differences = compare(
+        [*made.components, *made.shares], [*noise_series.components(), *noise_series.shares()]
+    )
     write(made, differences, target)
     return text(made, differences, target)
 
@@ -207,7 +209,7 @@ def _components(cell: Cell, spreads: list[Spread], dated: dict[str, Any]) -> lis
 def _kind(cell: Cell, spreads: list[Spread]) -> str:
     """What a cell shows: a limit where runs hardly vary, else what its load and place let it show."""
     run = {spread.name: spread.value for spread in spreads}
-    if run.get("run", run.get("fresh-robust", math.inf)) < noise.ON_CAP_SD:
+    if run.get("run", run.get("fresh-robust", math.inf)) < noise_series.ON_CAP_SD:
         return "cap"
     if "sync-buffered" in cell.operation:
         return "page cache"
@@ -255,7 +257,7 @@ def compare(new: Iterable[Component | Share], old: Iterable[Component | Share]) 
         computed, other = _numbers(row), table.get(_key(row))
         printed = _numbers(other) if other is not None else (math.nan,) * 3
         operation, place, size, region, what = row.key[:5]
-        on_cap = isinstance(row, Component) and max(computed[0], printed[0]) < noise.ON_CAP_SD
+        on_cap = isinstance(row, Component) and max(computed[0], printed[0]) < noise_series.ON_CAP_SD
         contradict = other is not None and not on_cap and stats_noise.differs(computed, printed)
         hours = row.hours if isinstance(row, Component) else None
         cell = str(Cell(operation, place, size, region))
@@ -279,7 +281,7 @@ def _numbers(row: Component | Share) -> tuple[float, float, float]:
 
 
 def write(made: Recomputed, differences: pd.DataFrame, folder: Path) -> None:
-    """Write both tables, as `diskbook.facts.noise` reads them, and where they differ.
+    """Write both tables, as `diskbook.facts.noise_series` reads them, and where they differ.
 
     Raises
     ------
@@ -288,7 +290,7 @@ def write(made: Recomputed, differences: pd.DataFrame, folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True)
-        for name, rows in ((noise.COMPONENTS, made.components), (noise.SHARES, made.shares)):
+        for name, rows in ((noise_series.COMPONENTS, made.components), (noise_series.SHARES, made.shares)):
             with (folder / name).open("w", encoding="utf-8", newline="") as file:
                 writer = csv.DictWriter(file, [item.name for item in fields(rows[0])], lineterminator="\n")
                 writer.writeheader()
@@ -317,7 +319,7 @@ def text(made: Recomputed, differences: pd.DataFrame, folder: Path) -> str:
         *(f"  {_difference(row)}" for row in other.head(MOST_LINES).to_dict("records")),
         *([f"  and {len(other) - MOST_LINES} more, in {DIFFERENCES}"] if len(other) > MOST_LINES else []),
         UNCHECKED,
-        f"written: {visible(str(folder))}/{noise.COMPONENTS}, {noise.SHARES}, {DIFFERENCES}",
+        f"written: {visible(str(folder))}/{noise_series.COMPONENTS}, {noise_series.SHARES}, {DIFFERENCES}",
     ]
     return "\n".join(lines)
 
@@ -326,6 +328,6 @@ def _difference(row: dict[Any, Any]) -> str:
     hours = "" if row["hours"] is None or math.isnan(row["hours"]) else f" {row['hours']:g} h"
     form = ".3g"
     value = f"{row['computed']:{form}} here, {row['table']:{form}} in the table"
-    if row["what"] in noise.WORDS:
+    if row["what"] in noise_series.WORDS:
         value = f"{percent(row['computed'])} here, {percent(row['table'])} in the table"
     return f"{row['cell']}: {row['what']}{hours}: {value}"

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.visible import visible
+from diskbook.facts.untrusted_text import visible
 
 COLUMNS = ["value", "runtime", "starttime", "VM_id"]
 RATE, LATENCY = "IOPS", "msec"

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import blended_transform_factory
 
-from diskbook.facts import noise
+from diskbook.facts import noise_series
 from diskbook.facts.quantities import reach
 from diskbook.report.figures import interval_bars
 from diskbook.report.figures.style import (
@@ -57,7 +57,7 @@ def spreads(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     Parameters
     ----------
     data
-        Components (`diskbook.facts.noise.Component`) of remote disks at one I/O at a time.
+        Components (`diskbook.facts.noise_series.Component`) of remote disks at one I/O at a time.
     source
         Source, licence and dates, for the caption.
     """
@@ -66,18 +66,18 @@ def spreads(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     figure, (axes,) = new_figure(1.9 + 0.55 * len(names))
     with mpl.rc_context(RC):
         _dots(axes, data, "component", names)
-        labels = ["\n".join(textwrap.wrap(_capital(noise.WORDS[name]), 26)) for name in names]
+        labels = ["\n".join(textwrap.wrap(_capital(noise_series.WORDS[name]), 26)) for name in names]
         axes.set_yticks(range(len(names)), labels)
         _percent_axis(axes, "Standard deviation of the rate (log scale)")
         _legend(figure, axes, data)
-    core = data.loc[(data["size"] == noise.PLANNED_SIZE), ["component", "sd_log"]].groupby("component")[
-        "sd_log"
-    ]
+    core = data.loc[(data["size"] == noise_series.PLANNED_SIZE), ["component", "sd_log"]].groupby(
+        "component"
+    )["sd_log"]
     means = {str(name): float(value) for name, value in core.mean().items()}
     title = "How much real Azure disks vary, one I/O at a time"
     if {"run-robust", "fresh-robust"} <= means.keys():
         times = means["fresh-robust"] / means["run-robust"]
-        title = f"Fresh {noise.PLANNED_SIZE} machines differ {times:.1f} times as much as runs of one"
+        title = f"Fresh {noise_series.PLANNED_SIZE} machines differ {times:.1f} times as much as runs of one"
     note = "Premium SSD v2, 8 KiB random reads, one at a time, buffered. Bars: 95 % intervals."
     return _finished(
         "real-noise-spreads", title, note, source, provenance, figure, data, "components of noise"
@@ -106,11 +106,11 @@ def apart(data: pd.DataFrame, source: str, provenance: str) -> Picture:
         axes.set_xlabel("Time between two runs of one machine (log scale)")
         axes.set_ylabel("S.d. of their difference")
         _legend(figure, axes, data)
-    own = data[data["size"] == noise.PLANNED_SIZE].groupby("hours")["sd_log"].mean()
+    own = data[data["size"] == noise_series.PLANNED_SIZE].groupby("hours")["sd_log"].mean()
     title = "Two runs of one machine"
     if len(own) > 1:
         title = (
-            f"Two runs of a {noise.PLANNED_SIZE} differ by {100 * own.iloc[0]:.1f} % after "
+            f"Two runs of a {noise_series.PLANNED_SIZE} differ by {100 * own.iloc[0]:.1f} % after "
             f"{_span(own.index[0])}, by {100 * own.iloc[-1]:.1f} % after {_span(own.index[-1])}"
         )
     note = "Robust (1.4826 MAD), so without rare slow runs. Bars: 95 % intervals, points set apart."
@@ -127,14 +127,16 @@ def caps(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     loads = list(dict.fromkeys(data.sort_values("sd_log")["load"]))
     figure, (axes,) = new_figure(1.9 + 0.5 * len(loads))
     with mpl.rc_context(RC):
-        axes.axvspan(LEAST_DRAWN / 2, noise.ON_CAP_SD, color=FAINT, alpha=0.5, linewidth=0, zorder=0)
+        axes.axvspan(LEAST_DRAWN / 2, noise_series.ON_CAP_SD, color=FAINT, alpha=0.5, linewidth=0, zorder=0)
         _dots(axes, data, "load", loads)
         axes.set_yticks(range(len(loads)), loads)
         _percent_axis(axes, "Standard deviation of runs within a machine's day (log scale)")
         axes.set_xlim(LEAST_DRAWN / 1.3, 1)
-        axes.text(noise.ON_CAP_SD / 1.15, len(loads) - 0.55, "on a cap", ha="right", va="bottom", fontsize=10)
+        axes.text(
+            noise_series.ON_CAP_SD / 1.15, len(loads) - 0.55, "on a cap", ha="right", va="bottom", fontsize=10
+        )
         _legend(figure, axes, data)
-    on_cap = int((data["sd_log"] < noise.ON_CAP_SD).sum())
+    on_cap = int((data["sd_log"] < noise_series.ON_CAP_SD).sum())
     title = f"{on_cap} of {len(data)} cells sit on a cap and say nothing about the disk"
     note = "Grey: under 0.2 %, the spread of a throttle. 95 % intervals."
     return _finished(

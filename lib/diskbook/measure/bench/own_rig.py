@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from diskbook.cloud.azure.attach import Attachments
 from diskbook.cloud.azure.recovery import Recovery
 from diskbook.design.model import Disk
-from diskbook.hosts import places, stage
+from diskbook.hosts import stage, targets
 from diskbook.hosts.device import Device
 from diskbook.hosts.ssh import Connection
 from diskbook.measure.bench.rig import Rig, states
@@ -45,4 +45,4 @@ class OwnRig(Rig):
     def _data_disk(self, spec: Disk, machine: str) -> Device:
         read_back = self.replicate["disks"][spec.name]["read_back"]
         place, link = stage.place_of(self.run.manifest, spec.name), self.connection(machine)
-        return places.known(link, link.host.name, place, read_back)
+        return targets.known(link, link.host.name, place, read_back)

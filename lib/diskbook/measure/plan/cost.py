@@ -12,7 +12,7 @@ from diskbook.cloud import connect, kinds
 from diskbook.cloud.azure import expiry, offers, preflight, refusals, signin, sizes as azure_sizes
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.offers import Quota, Region
-from diskbook.cost import budget, retail, text as cost_text
+from diskbook.cost import budget, plan_sections as cost_text, retail
 from diskbook.cost.estimate import Estimate
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance

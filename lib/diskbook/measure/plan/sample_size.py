@@ -11,7 +11,7 @@ import numpy as np
 from diskbook.cost.durations import around_s
 from diskbook.design import schedule
 from diskbook.design.model import Comparison, Scenario
-from diskbook.facts import noise
+from diskbook.facts import noise_series
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import percent
 from diskbook.report.analysis.prior_runs import MeasuredRatios, PriorRun
@@ -133,8 +133,8 @@ def _assumed(
     label: str, scenario: Scenario, one_machine: bool, sd_disk: float | None, sd_run: float | None
 ) -> Evidence:
     pairs, slow = SPREADS[one_machine]
-    disk = noise.planned(pairs) if sd_disk is None else sd_disk
-    run = noise.planned("block-core") / math.sqrt(2) if sd_run is None else sd_run
+    disk = noise_series.planned(pairs) if sd_disk is None else sd_disk
+    run = noise_series.planned("block-core") / math.sqrt(2) if sd_run is None else sd_run
     spread = power.assumed(disk, run, scenario.design.repeats)
     source = (
         f"s.d. between disk pairs {percent(disk)}, {_origin(sd_disk)}; "
@@ -142,8 +142,8 @@ def _assumed(
     )
     if sd_disk is not None:
         return Evidence(label, spread, source)
-    block = noise.planned("block-with-slow-runs") / math.sqrt(scenario.design.repeats)
-    with_slow_pairs = Spread(noise.planned(slow), max(block, spread.sd_block))
+    block = noise_series.planned("block-with-slow-runs") / math.sqrt(scenario.design.repeats)
+    with_slow_pairs = Spread(noise_series.planned(slow), max(block, spread.sd_block))
     return Evidence(label, spread, source, LEAST_PAIRS, with_slow_pairs=with_slow_pairs)
 
 
@@ -201,7 +201,7 @@ def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None, 
             raise UsageError("--sd-disk: the pilot measures this spread; give one of the two")
         between = f"between disk pairs {percent(spread.sd_disk)} (df {spread.df_disk:.0f})"
     else:
-        disk = noise.planned(pairs) if sd_disk is None else sd_disk
+        disk = noise_series.planned(pairs) if sd_disk is None else sd_disk
         spread = Spread(disk, spread.sd_block, math.inf, spread.df_block)
         why = "since the pilot has one replicate"
         between = f"between disk pairs {percent(disk)} {_origin(sd_disk)}, {why}"

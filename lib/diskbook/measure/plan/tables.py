@@ -9,7 +9,7 @@ import pandas as pd
 
 from diskbook.cloud import connect
 from diskbook.cloud.azure import expiry
-from diskbook.cost import budget, retail, text as cost_text
+from diskbook.cost import budget, plan_sections as cost_text, retail
 from diskbook.design import volume_words
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.results.run import Run

@@ -14,8 +14,8 @@ from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
-from diskbook.facts.visible import visible
-from diskbook.report.analysis import beside
+from diskbook.facts.untrusted_text import visible
+from diskbook.report.analysis import companion_files
 from diskbook.results import plan as plans, run as runs
 from diskbook.results.run import Run
 
@@ -69,13 +69,13 @@ def begin(
         raise UsageError(f"hosts and a folder go with --cloud inventory, not with {cloud}")
     loaded = kind.fitted(scenario_file.load(scenario, preset, overrides, asks_azure=kind.asks_azure))
     file = Path(scenario) if scenario_file.is_file(scenario) else None
-    beside.notebook(loaded, file)
+    companion_files.notebook(loaded, file)
     asked = {"emulator": emulator, "azure": azure, "inventory": inventory}.get(cloud) or {}
     settings = kind.settings(asked, loaded, runs.folder_of(name))
     run = runs.create(name)
     manifest = _manifest(run, loaded, kind, dict(overrides or {}), settings)
-    own = beside.names(loaded, file) if file else []
-    run.write_manifest(manifest | ({beside.RECORD: own} if own else {}))
+    own = companion_files.names(loaded, file) if file else []
+    run.write_manifest(manifest | ({companion_files.RECORD: own} if own else {}))
     run.append("begin", scenario=loaded.name, preset=preset, cloud=cloud)
     plans.write(run)
     return run

@@ -21,7 +21,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
 from diskbook.measure.runs import scratch_folders
 from diskbook.measure.runs.execute_notebook import EXIT_USER_ERROR
-from diskbook.report.analysis import beside
+from diskbook.report.analysis import companion_files
 
 
 @contextlib.contextmanager
@@ -60,7 +60,7 @@ def spawn(
         command = ["setpriv", "--pdeathsig", "KILL", *command]
     # The user's own IPython settings must not change a run, nor the run leave files there.
     own = {name: str(place / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
-    own |= {beside.REPORT_LATER: "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1", **(environment or {})}
+    own |= {companion_files.REPORT_LATER: "1", "PYDEVD_DISABLE_FILE_VALIDATION": "1", **(environment or {})}
     return subprocess.Popen(
         command,
         cwd=paths.ROOT,

@@ -14,7 +14,7 @@ from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.measure.runs import debug, notebook_process, outcome, stage, stages
 from diskbook.measure.runs.outcome import Outcome
 from diskbook.measure.runs.progress import Progress
-from diskbook.measure.runs.unmade import is_unmade, is_void
+from diskbook.measure.runs.refused import is_unmade, is_void
 from diskbook.results import plan as plans, session
 from diskbook.results.run import Run
 
@@ -42,7 +42,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
     keep
         Leave machines, disks and emulator standing.
     scenario
-        The scenario as the user named it: beside a file lie its notebook and its module (`beside`).
+        The scenario as the user named it: beside a file lie its notebook and its module (`companion_files`).
 
     Raises
     ------

@@ -10,7 +10,7 @@ from diskbook.cloud import kinds
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
-from diskbook.report.analysis import beside
+from diskbook.report.analysis import companion_files
 from diskbook.results import plan as plans, session
 from diskbook.results.run import Run
 
@@ -44,7 +44,7 @@ def change(run: Run, file: str | None, settings: Mapping[str, Any]) -> None:
         )
     if after.network != before.network:
         raise UsageError(f"--set cannot change the network of run {run.name}: start a new run")
-    beside.notebook(after, beside.check_file(run, Path(file)) if file else None)
+    companion_files.notebook(after, companion_files.check_file(run, Path(file)) if file else None)
     kinds.of(run).check(after, manifest.get(manifest["cloud"]) or {})
     with session.session(run):
         # The versions of images are those of a region, and the replicates those of the earlier plan.

@@ -18,11 +18,11 @@ from typing import Any
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, Stopped
-from diskbook.measure.runs import notebook_process, unmade
+from diskbook.measure.runs import notebook_process, refused
 from diskbook.measure.runs.execute_notebook import EXIT_USER_ERROR
 from diskbook.measure.runs.progress import Progress
-from diskbook.measure.runs.unmade import BrokenStageError
-from diskbook.report.analysis import beside
+from diskbook.measure.runs.refused import BrokenStageError
+from diskbook.report.analysis import companion_files
 from diskbook.results.run import Run
 
 
@@ -35,7 +35,7 @@ def analysing(run: Run, scenario: str | None = None) -> Iterator[None]:
     run
         The run; it may be anybody's.
     scenario
-        The scenario as the user named it: beside a file lie its notebook and its module (`beside`).
+        The scenario as the user named it: beside a file lie its notebook and its module (`companion_files`).
 
     Raises
     ------
@@ -52,17 +52,17 @@ def analysing(run: Run, scenario: str | None = None) -> Iterator[None]:
 
 def notebooks(run: Run, named: str | None) -> tuple[list[Path], Path | None]:
     """Find the notebooks up to the analysis, and the scenario's file where the user named that."""
-    file = beside.check_file(run, Path(named)) if named and scenario_file.is_file(named) else None
-    beside.check_recorded(run, file)
-    analysis = beside.notebook(run.scenario, file)
-    if file and (names := beside.names(run.scenario, file)):
+    file = companion_files.check_file(run, Path(named)) if named and scenario_file.is_file(named) else None
+    companion_files.check_recorded(run, file)
+    analysis = companion_files.notebook(run.scenario, file)
+    if file and (names := companion_files.names(run.scenario, file)):
         print(f"beside {file}, and run as code: {', '.join(names)}")
     return [paths.NOTEBOOKS / "1-provision.ipynb", paths.NOTEBOOKS / "2-benchmark.ipynb", analysis], file
 
 
 def resume(run: Run, file: Path | None) -> str:
     """Return the command that goes on with a run."""
-    own = f"{file} " if file and beside.names(run.scenario, file) else ""
+    own = f"{file} " if file and companion_files.names(run.scenario, file) else ""
     return f"diskbook run {own}--resume {run.name}"
 
 
@@ -98,7 +98,12 @@ def executing(run: Run, source: Path, place: Path, progress: Progress, file: Pat
     log = place / f"{name}.log"
     with log.open("wb") as output:
         child = notebook_process.spawn(
-            source, place / source.name, parameters, place, output, {beside.VARIABLE: str(file or "")}
+            source,
+            place / source.name,
+            parameters,
+            place,
+            output,
+            {companion_files.VARIABLE: str(file or "")},
         )
         try:
             _await_begin(child, place / source.name)
@@ -136,7 +141,7 @@ def _failure(run: Run, name: str, status: int, log: str, resume: str) -> Diskboo
     lines = [line for line in log.strip().splitlines() if line.strip()]
     again = f"finished trials are kept; go on with '{resume}'"
     if status == EXIT_USER_ERROR and lines:
-        advice = unmade.ADVICE if unmade.is_unmade(run) else again
+        advice = refused.ADVICE if refused.is_unmade(run) else again
         return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({advice})")
     if status < 0:
         return BrokenStageError(f"{name} was killed by {signal.Signals(-status).name} ({again})")

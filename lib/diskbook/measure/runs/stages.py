@@ -41,7 +41,7 @@ from diskbook.measure.bench.own_rig import OwnRig
 from diskbook.measure.bench.trials import Rig, measure
 from diskbook.measure.runs import debug
 from diskbook.measure.runs.begin import begin
-from diskbook.measure.runs.unmade import is_unmade
+from diskbook.measure.runs.refused import is_unmade
 from diskbook.results import plan as plans, run as runs, session
 from diskbook.results.run import Run
 

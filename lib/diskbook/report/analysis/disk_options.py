@@ -15,7 +15,7 @@ from diskbook.design.vocabulary import Label, Provenance
 from diskbook.facts import disk_options, quantities
 from diskbook.facts.prices import HOURS_A_MONTH, PriceList, from_table, table
 from diskbook.report import figures
-from diskbook.report.analysis.once import once
+from diskbook.report.analysis.cache import once
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture

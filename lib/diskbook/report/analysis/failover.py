@@ -10,7 +10,7 @@ import pandas as pd
 from diskbook.design.procedures import SILENCE_S, STEPS
 from diskbook.design.vocabulary import Provenance
 from diskbook.report import figures
-from diskbook.report.analysis.once import once
+from diskbook.report.analysis.cache import once
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture
 from diskbook.report.show.html import Html, table

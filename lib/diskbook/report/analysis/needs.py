@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from diskbook.design.model import Scenario
-from diskbook.report.analysis import beside, disk_options
+from diskbook.report.analysis import companion_files, disk_options
 
 Look = Callable[[Scenario], bool]
 
@@ -54,7 +54,7 @@ SECTIONS: Mapping[str, tuple[Section, ...]] = {
 def missing(scenario: Scenario) -> list[str]:
     """Say in a sentence which sections a scenario's report will leave out, and why; nothing where none."""
     name = scenario.analysis_notebook.removeprefix("3-analyse-")
-    own = getattr(beside.ANALYSES.get(name.replace("-", "_")), "SECTIONS", None)
+    own = getattr(companion_files.ANALYSES.get(name.replace("-", "_")), "SECTIONS", None)
     sections = own or SECTIONS.get(name, ())
     lacking = {section.shows: tuple(section.lacking(scenario)) for section in sections}
     parts = [f"{shows} (no {' and no '.join(names)})" for shows, names in lacking.items() if names]

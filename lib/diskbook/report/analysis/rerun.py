@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.getipython import get_ipython
 
 from diskbook.facts import paths
-from diskbook.report.analysis import beside, report
+from diskbook.report.analysis import companion_files, report
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.show.html import Html, escaped
 
@@ -24,12 +24,12 @@ def report_of_this_notebook(a: Analysis) -> Html:
     Cells are those of the notebook's file; the kernel knows what each of them, as it was executed, returned.
     """
     shell: Any = get_ipython()
-    if os.environ.get(beside.REPORT_LATER) or shell is None:
+    if os.environ.get(companion_files.REPORT_LATER) or shell is None:
         return Html("<p>The report is made from this notebook once it is finished.</p>")
     import nbformat
 
-    file = os.environ.get(beside.VARIABLE)
-    notebook = nbformat.read(beside.notebook(a.scenario, Path(file) if file else None), as_version=4)
+    file = os.environ.get(companion_files.VARIABLE)
+    notebook = nbformat.read(companion_files.notebook(a.scenario, Path(file) if file else None), as_version=4)
     sources: list[str] = shell.history_manager.input_hist_raw
     missing = _fill(notebook, sources, shell.user_ns["Out"], shell.display_formatter.format)
     path = report.write(a.run, notebook)

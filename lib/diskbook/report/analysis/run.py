@@ -18,11 +18,11 @@ from diskbook.design.totals import CELL
 from diskbook.design.vocabulary import WITHHELD, Provenance
 from diskbook.report import figures
 from diskbook.report.analysis import (
-    asked,
-    beside,
+    companion_files,
     conditioning,
     pictures as run_pictures,
     protocol as run_protocol,
+    requested,
 )
 from diskbook.report.analysis.published import compared as published_compared, figures as published
 from diskbook.report.figures import ArmLook, Picture
@@ -84,7 +84,7 @@ class Analysis:
             plan=self.plan,
             guest=self.tables.guest,
             conditioning=conditioning.of_arms(self.scenario, self.run.ledger()),
-            asked=asked.by_trial(self.trials, self.scenario, self.run.ledger()),
+            asked=requested.by_trial(self.trials, self.scenario, self.run.ledger()),
             exempt=run_protocol.exempt(self),
         )
 
@@ -171,8 +171,8 @@ class Analysis:
 
     @cached_property
     def module(self) -> ModuleType | None:
-        """Module of the scenario's analysis, for its notebook; None where it has none (`beside.module`)."""
-        return beside.module(self.run, self.scenario_file)
+        """The module of the scenario's analysis, None if it has none (`companion_files.module`)."""
+        return companion_files.module(self.run, self.scenario_file)
 
     @cached_property
     def words(self) -> dict[str, str]:
@@ -256,7 +256,7 @@ def analyse(
     run
         Name or folder of a run.
     scenario_file
-        The scenario's file as the user named it, for what lies beside it (`beside.module`).
+        The scenario's file as the user named it, for what lies beside it (`companion_files.module`).
     notebook
         Name of the notebook that asks, which has to be that of the run's scenario.
 
@@ -267,7 +267,7 @@ def analyse(
     """
     opened = run if isinstance(run, Run) else open_run(run)
     if notebook is not None:
-        beside.check_notebook(opened, notebook)
+        companion_files.check_notebook(opened, notebook)
     return Analysis(opened, opened.scenario, opened.manifest, store_tables.rebuilt(opened), scenario_file)
 
 

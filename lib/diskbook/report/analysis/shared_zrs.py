@@ -11,7 +11,7 @@ from diskbook.report.analysis import failover, reservations as reservations_show
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture
-from diskbook.report.show import places
+from diskbook.report.show import locations
 from diskbook.report.show.answers import comparison_in_words
 from diskbook.report.show.html import Html, table
 from diskbook.stats.zone_probe import FARTHER, NEAREST, probe
@@ -52,7 +52,7 @@ def answers(a: Analysis) -> dict[str, str]:
 
 def probe_table(a: Analysis) -> Html:
     """Every zone that a disk was read from, with its ratio to the nearest one."""
-    probed, zones = probe(a.trials), places.zones(a.trials)
+    probed, zones = probe(a.trials), locations.zones(a.trials)
     rows = [
         {
             "Replicate": row["replicate"],
@@ -70,7 +70,7 @@ def probe_table(a: Analysis) -> Html:
 
 def probe_words(a: Analysis) -> list[str]:
     """Say of each disk which zone it answers from, and how sure that is."""
-    probed, names = probe(a.trials), places.zones(a.trials)
+    probed, names = probe(a.trials), locations.zones(a.trials)
     lines = []
     for (replicate, disk), zones in probed.groupby(["replicate", "disk_id"], sort=False):
         name = f"{a.provenance}: {str(disk).rsplit('/', 1)[-1]} (replicate {replicate})"

@@ -9,7 +9,7 @@ from diskbook.design.vocabulary import WITHHELD, Label, Verdict
 from diskbook.facts import quantities
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture
-from diskbook.report.show import headlines, places, sentences
+from diskbook.report.show import headlines, locations, sentences
 from diskbook.report.show.sentences import Row
 
 COSTS, SAVES, EQUAL, OPEN = "costs", "saves", "equal", "open"
@@ -39,7 +39,7 @@ def headline(a: Analysis) -> str:
         f"{a.provenance}: does zone redundancy cost latency? {_latency(latency, a)}. "
         f"Does it cost IOPS? {_iops(rates, a)}"
     )
-    return places.with_physical_zones(text, a.trials)
+    return locations.with_physical_zones(text, a.trials)
 
 
 def _latency(rows: Sequence[Row], a: Analysis) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from diskbook.design.vocabulary import Verdict
 from diskbook.facts.errors import UsageError
-from diskbook.report.comparing import asked, changed, measured, pairs, spread
+from diskbook.report.comparing import changed, measured, pairs, same_question, spread
 from diskbook.report.comparing.changed import Change
 from diskbook.report.comparing.measured import Measured
 from diskbook.report.comparing.pairs import LeftOut, Pair, Paired
@@ -95,7 +95,7 @@ class Beside:
 
     def words(self, key: Sequence[str]) -> str:
         """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1"."""
-        return asked.words(self.runs[0].scenario, self._loads, key)
+        return same_question.words(self.runs[0].scenario, self._loads, key)
 
     @cached_property
     def _loads(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError
 from diskbook.report.analysis import answer
 from diskbook.report.analysis.run import analyse
-from diskbook.report.comparing.asked import KEY
+from diskbook.report.comparing.same_question import KEY
 from diskbook.results import manifest as manifests
 from diskbook.results.run import Run, open_run, scenario_of
 

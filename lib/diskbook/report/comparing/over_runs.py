@@ -19,8 +19,8 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
 from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.report.comparing import asked, pairs
-from diskbook.report.comparing.asked import KEY
+from diskbook.report.comparing import pairs, same_question
+from diskbook.report.comparing.same_question import KEY
 from diskbook.report.comparing.spread import LEAST_RUNS, BetweenRuns
 from diskbook.report.show import sentences
 from diskbook.results.run import scenario_of
@@ -189,7 +189,9 @@ class _Questions:
         first = {_key(row): row["question"] for row in most.to_dict("records")}
         left_out = [
             LeftOut(
-                row["n"], pairs.label(_key(row)), f"another question: {asked.difference(words[own], other)}"
+                row["n"],
+                pairs.label(_key(row)),
+                f"another question: {same_question.difference(words[own], other)}",
             )
             for row in counts.to_dict("records")
             if (other := words[row["question"]]) != words[own := first[_key(row)]]
@@ -198,7 +200,7 @@ class _Questions:
 
     def _question(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         manifest = json.loads(self._manifests[row["run"]])
-        return asked.of(self.scenario(row["run"]), manifest, row)
+        return same_question.of(self.scenario(row["run"]), manifest, row)
 
     def strata(self, rows: pd.DataFrame) -> list[str]:
         """Where the zone-redundant disks of each row answer; "" where that is not known."""
@@ -246,7 +248,7 @@ def _of_kind(scenario: Scenario, loads: Mapping[str, str], rows: pd.DataFrame) -
     return OfRuns(
         key=key,
         family=newest["family"],
-        words=asked.words(scenario, loads, key),
+        words=same_question.words(scenario, loads, key),
         provenance=newest["provenance"],
         scope=scope,
         stratum=newest["stratum"],

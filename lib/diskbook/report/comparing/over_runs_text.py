@@ -8,8 +8,8 @@ from typing import Any
 from diskbook.facts import quantities, table_writers
 from diskbook.facts.table_writers import Table
 from diskbook.facts.wrap import wrapped
-from diskbook.report.comparing.asked import KEY
 from diskbook.report.comparing.over_runs import OfRuns, OverRuns
+from diskbook.report.comparing.same_question import KEY
 
 WIDTH = 80
 

@@ -20,11 +20,11 @@ from diskbook.facts import quantities
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import Notes, capital, html_notes
 from diskbook.report import figures
-from diskbook.report.comparing import asked, measured
+from diskbook.report.comparing import measured, same_question
 from diskbook.report.comparing.measured import KEY, Measured
 from diskbook.report.comparing.tables import ratio_words
 from diskbook.report.figures.campaign_map import HOURS, STARTS
-from diskbook.report.show import places, sentences
+from diskbook.report.show import locations, sentences
 from diskbook.report.show.html import Html, escaped, table
 from diskbook.results.run import Run, open_run
 
@@ -152,7 +152,7 @@ def _row(
         "label": label or item.name,
         "scenario": item.scenario.name,
         "question": _question(item, row, questions),
-        "place": places.words(manifest["cloud"], item.scenario.region, emulator.get("profile")),
+        "place": locations.words(manifest["cloud"], item.scenario.region, emulator.get("profile")),
         "hour": int(str(manifest["created_utc"])[11:13]),
         "provenance": item.provenance,
         **{name: row[name] for name in _AS_JUDGED},
@@ -167,14 +167,14 @@ def _question(
 ) -> str:
     """The comparison in words; where an earlier run asked something else by it, with the difference."""
     key = tuple(str(row[name]) for name in KEY)
-    now = asked.of(item.scenario, item.manifest, row)
+    now = same_question.of(item.scenario, item.manifest, row)
     known = questions.setdefault((item.scenario.name, *key), [])
     for words, question in known:
-        if not asked.difference(question, now):
+        if not same_question.difference(question, now):
             return words
-    words = asked.words(item.scenario, sentences.workload_words(item.scenario), key)
+    words = same_question.words(item.scenario, sentences.workload_words(item.scenario), key)
     if known:
-        words = f"{words}; {asked.difference(known[0][1], now)}"
+        words = f"{words}; {same_question.difference(known[0][1], now)}"
     taken = {other for others in questions.values() for other, _ in others}
     words = f"{words} ({row['direction']})" if words in taken else words
     known.append((words, now))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.design import enough
+from diskbook.design import tail_samples
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many, reach
 from diskbook.report.figures.style import (
@@ -47,8 +47,8 @@ FROM_SENT = "Where latencies count from when an I/O was sent, they are lower bou
 FEW_TRIALS = "A p99 of one or two trials may be off by one slow moment."
 NOT_KEPT = "Crosses: the rate was not held."
 LACKS = {
-    enough.FEW: f"fewer than {enough.needed(0.99):,} I/Os",
-    enough.START: "no ramp that leaves its first second out",
+    tail_samples.FEW: f"fewer than {tail_samples.needed(0.99):,} I/Os",
+    tail_samples.START: "no ramp that leaves its first second out",
 }
 """Why a trial shows no p99, after how many there are that have ..."""
 

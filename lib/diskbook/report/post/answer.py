@@ -10,7 +10,7 @@ import pandas as pd
 from diskbook.design.vocabulary import WITHHELD, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
-from diskbook.report.show import header_card, headlines, places, sentences
+from diskbook.report.show import header_card, headlines, locations, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.sentences import Row
 
@@ -31,7 +31,7 @@ def paragraphs(a: Analysed) -> list[str]:
     answers, left = [lead, " ".join(decided)], _undecided(undecided, lines)
     # Where what was asked first is not decided, that comes before the answer to another question.
     parts = [_own(a), *([left, *answers] if lines.before else [*answers, left])]
-    parts = [places.with_physical_zones(part, a.trials) for part in parts]
+    parts = [locations.with_physical_zones(part, a.trials) for part in parts]
     return [part for part in parts if part]
 
 

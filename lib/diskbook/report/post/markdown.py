@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diskbook.facts.visible import visible
+from diskbook.facts.untrusted_text import visible
 
 
 def code(*lines: str) -> str:

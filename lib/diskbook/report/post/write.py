@@ -12,10 +12,10 @@ from diskbook.facts.files import write_atomic
 from diskbook.report.analysis import write as analysis_write
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture, as_png, as_svg, data_csv
-from diskbook.report.post import text
+from diskbook.report.post import article
 from diskbook.results.run import Run
 
-_OWNER = re.compile(re.escape(text.owner_line("@")).replace("@", r"(\S+)") + r"\s*$")
+_OWNER = re.compile(re.escape(article.owner_line("@")).replace("@", r"(\S+)") + r"\s*$")
 
 
 def contents(a: Analysis, names: Sequence[str] = ()) -> dict[str, bytes]:
@@ -29,8 +29,8 @@ def contents(a: Analysis, names: Sequence[str] = ()) -> dict[str, bytes]:
         Names of its figures; by default the two that carry the answer.
     """
     name = name_of(a.run)
-    pictures = text.chosen(a, analysis_write.figures_of(a), names)
-    files = {f"{name}.md": text.post(a, pictures, name).encode()}
+    pictures = article.chosen(a, analysis_write.figures_of(a), names)
+    files = {f"{name}.md": article.post(a, pictures, name).encode()}
     for picture in pictures:
         files |= {f"{name}/{file}": content for file, content in _drawn(picture).items()}
     return files

@@ -9,8 +9,8 @@ from diskbook.report import figures
 from diskbook.report.figures import Picture
 from diskbook.report.show import (
     answers,
+    caveats,
     conformance,
-    doubt_words,
     drift,
     facts,
     header_card,
@@ -36,7 +36,7 @@ def card(a: Analysed, lead: str = "") -> Html:
 
 def doubts(a: Analysed) -> Html:
     """Say what speaks against the numbers of any measurement, or that nothing does: above all others."""
-    return doubt_words.section(a.compared.doubts, facts.n_trials(a), a.labels, a.words)
+    return caveats.section(a.compared.doubts, facts.n_trials(a), a.labels, a.words)
 
 
 def answer(a: Analysed) -> Html:

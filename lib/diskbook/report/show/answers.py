@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diskbook.report.show import headlines, places, sentences
+from diskbook.report.show import headlines, locations, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.stats.protocol import KEYS
 
@@ -15,7 +15,7 @@ def headline(a: Analysed) -> str:
 def answers(a: Analysed) -> list[str]:
     """Say every headline comparison, in the order of the scenario's file, one sentence each."""
     lines = headlines.answers(a.comparisons, a.scenario)
-    return [places.with_physical_zones(line, a.trials) for line in lines]
+    return [locations.with_physical_zones(line, a.trials) for line in lines]
 
 
 def standings(a: Analysed) -> list[str]:

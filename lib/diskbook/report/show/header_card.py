@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
-from diskbook.report.show import answers, headlines, places, sentences
+from diskbook.report.show import answers, headlines, locations, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.headlines import Headlines
 from diskbook.report.show.html import EMULATED, OWN_HARDWARE, Html, escaped
@@ -49,7 +49,7 @@ def card(a: Analysed, lead: str = "") -> Html:
 
 
 def _with_zones(text: str, a: Analysed) -> str:
-    return places.with_physical_zones(text, a.trials)
+    return locations.with_physical_zones(text, a.trials)
 
 
 def scope(row: Row | None, a: Analysed) -> str:

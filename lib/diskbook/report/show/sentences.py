@@ -14,7 +14,7 @@ from diskbook.design.durability import PLAIN_WRITE
 from diskbook.design.held_rate import Start
 from diskbook.design.model import Scenario, Workload
 from diskbook.design.vocabulary import WITHHELD, GateStatus, Scope, Verdict, in_these_hours
-from diskbook.facts import noise, quantities
+from diskbook.facts import noise_series, quantities
 from diskbook.facts.units import percent
 from diskbook.report.show import load_names
 from diskbook.report.show.analysed import ReplicateCost
@@ -300,7 +300,7 @@ FIXED_BEFORE = (
 def _first_general(comparisons: pd.DataFrame) -> str:
     """What more replicates would give, at the spread between pairs that public measurements have."""
     blocks = max(1, int(comparisons["n_blocks"].max()))
-    sd = math.hypot(noise.planned("pair-core"), noise.planned("block-core") / math.sqrt(blocks))
+    sd = math.hypot(noise_series.planned("pair-core"), noise_series.planned("block-core") / math.sqrt(blocks))
     two, five = (percent(power.half_width_of(sd, n), ".2g") for n in (2, 5))
     return (
         f" Two in all give ±{two} or less, five ±{five} or less, each in {percent(power.ASSURANCE)} of runs, "

@@ -13,7 +13,7 @@ from diskbook.clusters.stats import fleet
 from diskbook.design.model import Workload
 from diskbook.design.totals import measured_rows
 from diskbook.facts.units import KIB
-from diskbook.report.analysis.once import once
+from diskbook.report.analysis.cache import once
 from diskbook.report.figures import Picture
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.answers import arms_in_words

@@ -13,7 +13,7 @@ from diskbook.clusters.design.copies import Arrangement
 from diskbook.clusters.figures.copies import COLUMNS, PARITY
 from diskbook.design import schema
 from diskbook.design.model import Scenario, Volume
-from diskbook.report.analysis.once import once
+from diskbook.report.analysis.cache import once
 from diskbook.report.figures import Picture
 from diskbook.report.show.analysed import Analysed
 

@@ -16,26 +16,26 @@ import pytest
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB, MIB
-from diskbook.hosts import places, stage
+from diskbook.hosts import stage, targets
 from diskbook.hosts.own_host import LocalConnection
-from diskbook.hosts.places import Place
+from diskbook.hosts.targets import Place
 from diskbook.measure.runs import stages
 from support.own_hosts import begun, disk_folder, held, written
 from support.real_path import loop_device
 
 FACTS = {"kind": "folder", "real": "/data", "writable": "yes", "system": "ext4 /dev/sda1"}
 FACTS |= {"total": str(100 * GIB), "room": str(50 * GIB)}
-PLACE = places.of({"path": "/data"}, "disk", "12345678", True, 8 * GIB)
+PLACE = targets.of({"path": "/data"}, "disk", "12345678", True, 8 * GIB)
 
 
 def test_a_folder_gets_a_folder_of_ours_and_a_new_file_is_the_file() -> None:
     assert PLACE.target == "/data/diskbook-12345678/disk.dat" and PLACE.folder == "/data/diskbook-12345678"
-    assert places.of({"path": "/data/f"}, "disk", "1", False, MIB).target == "/data/f"
+    assert targets.of({"path": "/data/f"}, "disk", "1", False, MIB).target == "/data/f"
     assert PLACE.size_bytes == 8 * GIB + MIB and PLACE.mark.startswith(
         b"diskbook created this disk\nuniqueId own-"
     )
-    places.check_folder("h", "/data", FACTS)
-    kept = places.check_file("h", PLACE, FACTS)
+    targets.check_folder("h", "/data", FACTS)
+    kept = targets.check_file("h", PLACE, FACTS)
     assert kept["where"] == "file on ext4 (/dev/sda1)"
 
 
@@ -59,13 +59,13 @@ def test_a_folder_gets_a_folder_of_ours_and_a_new_file_is_the_file() -> None:
 def test_what_would_not_measure_a_disk_is_refused(changes: dict[str, Any], sentence: str) -> None:
     facts = {name: value for name, value in {**FACTS, **changes}.items() if value is not None}
     with pytest.raises(DiskbookError) as refused:
-        places.check_folder("h", "/data", facts)
-        places.check_file("h", PLACE, facts)
+        targets.check_folder("h", "/data", facts)
+        targets.check_file("h", PLACE, facts)
     assert sentence in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_file_over_a_network_is_told() -> None:
-    assert places.check_file("h", PLACE, FACTS | {"system": "nfs4 srv:/x"})["where"].endswith(
+    assert targets.check_file("h", PLACE, FACTS | {"system": "nfs4 srv:/x"})["where"].endswith(
         ", over a network"
     )
 
@@ -162,24 +162,24 @@ def test_a_device_that_a_program_holds_is_never_written(tmp_path: Path) -> None:
     """Neither when it is looked at, nor marked, measured or removed; allow_destroy changes nothing."""
     with device_of(tmp_path) as (device, image), LocalConnection("h") as here:
         place = Place("disk", device, device, None, "own-1-disk", 8 * MIB, True, True)
-        facts, before = places.look(here, device), digest(image)
+        facts, before = targets.look(here, device), digest(image)
         in_use = f"host h: {device} is in use: .*exclusively; nothing was written: free it first"
-        record = places.check_device(here, "h", place, facts)
+        record = targets.check_device(here, "h", place, facts)
         with held(device):
             for attempt in (
-                lambda: places.check_device(here, "h", place, facts),
-                lambda: places.make(here, "h", place, record),
+                lambda: targets.check_device(here, "h", place, facts),
+                lambda: targets.make(here, "h", place, record),
             ):
                 with pytest.raises(DiskbookError, match=in_use):
                     attempt()
         assert synced(device, image) == before
-        places.make(here, "h", place, record)  # free: it is
+        targets.make(here, "h", place, record)  # free: it is
         with held(device):
             with pytest.raises(DiskbookError, match=in_use):
-                places.known(here, "h", place, record)
-            assert "is in use" in places.remove(here, place, record, True)
-        places.known(here, "h", place, record)
-        assert places.remove(here, place, record, True) == "" and synced(device, image) == before
+                targets.known(here, "h", place, record)
+            assert "is in use" in targets.remove(here, place, record, True)
+        targets.known(here, "h", place, record)
+        assert targets.remove(here, place, record, True) == "" and synced(device, image) == before
 
 
 @pytest.mark.emulator
@@ -187,13 +187,13 @@ def test_a_file_system_made_since_is_left(tmp_path: Path) -> None:
     mkfs = shutil.which("mkfs.ext4", path="/usr/sbin:/sbin") or pytest.skip("there is no mkfs.ext4")
     with device_of(tmp_path) as (device, image), LocalConnection("h") as here:
         place = Place("disk", device, device, None, "own-1-disk", 8 * MIB, True)
-        record = places.check_device(here, "h", place, places.look(here, device))
-        places.make(here, "h", place, record)
+        record = targets.check_device(here, "h", place, targets.look(here, device))
+        targets.make(here, "h", place, record)
         subprocess.run([mkfs, "-q", "-F", device, "16M"], check=True, capture_output=True)
         before = synced(device, image)
         with pytest.raises(DiskbookError, match="a signature of ext4 since the run marked it"):
-            places.known(here, "h", place, record)
-        assert "ext4" in places.remove(here, place, record, True) and synced(device, image) == before
+            targets.known(here, "h", place, record)
+        assert "ext4" in targets.remove(here, place, record, True) and synced(device, image) == before
 
 
 @pytest.mark.emulator
@@ -208,16 +208,16 @@ def test_a_device_of_a_file_in_memory_is_refused(tmp_path: Path) -> None:
         place = Place("disk", device, device, None, "own-1-disk", 8 * MIB, True, True)
         for _ in range(2):
             with pytest.raises(DiskbookError, match=rf"{device} lies in memory \({device} on tmpfs\)"):
-                places.check_device(here, "h", place, places.look(here, device))
+                targets.check_device(here, "h", place, targets.look(here, device))
             image.unlink(missing_ok=True)  # it stays in memory
     with os.fdopen(os.memfd_create("disk"), "wb") as file:
         file.truncate(32 * MIB)
         with loop_device(Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")) as device:
-            assert places.look(LocalConnection("h"), device)["layers"] == f"{device} memfd"
+            assert targets.look(LocalConnection("h"), device)["layers"] == f"{device} memfd"
     facts = FACTS | {"system": "ext4 /dev/loop1", "layers": "/dev/loop1 tmpfs"}
     with pytest.raises(DiskbookError, match=r"lies in memory \(ext4 on /dev/loop1 on tmpfs\)"):
-        places.check_file("h", PLACE, facts)
-    places.check_file("h", PLACE, facts | {"layers": "/dev/loop1 ext4 /dev/sda1"})
+        targets.check_file("h", PLACE, facts)
+    targets.check_file("h", PLACE, facts | {"layers": "/dev/loop1 ext4 /dev/sda1"})
 
 
 @pytest.mark.emulator
@@ -241,4 +241,4 @@ def test_a_device_too_small_is_told(tmp_path: Path) -> None:
     with device_of(tmp_path) as (device, _), LocalConnection("h") as here:
         place = Place("disk", device, device, None, "own-1-disk", GIB, True)
         with pytest.raises(DiskbookError, match=r"has 0\.03 GiB, and 1\.00 GiB are measured; measure"):
-            places.check_device(here, "h", place, places.look(here, device))
+            targets.check_device(here, "h", place, targets.look(here, device))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from diskbook.batch import standing as standings
-from diskbook.batch.item import Item
-from diskbook.batch.standing import REPORT, Standing, State
+from diskbook.batch import status as standings
+from diskbook.batch.batch_run import Item
+from diskbook.batch.status import REPORT, Standing, State
 from diskbook.batch.stores import fetch
 from diskbook.batch.stores.address import Address
 from diskbook.facts.errors import DiskbookError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from diskbook.importing import run as importer, text as import_text
+from diskbook.importing import run as importer, terminal as import_text
 from diskbook.importing.scenario import Settings
 from diskbook.report.analysis import protocol
 from diskbook.report.analysis.run import analyse

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from diskbook.batch.item import Item, name_of_manifest
+from diskbook.batch.batch_run import Item, name_of_manifest
 from diskbook.cloud.azure import expiry
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError

@@ -12,7 +12,7 @@ from diskbook.design.vocabulary import Provenance
 from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.report.analysis.run import Analysis, analyse, analyse_with
-from diskbook.report.show import conformance, doubt_words, facts
+from diskbook.report.show import caveats, conformance, facts
 from diskbook.report.show.analysed import Analysed
 from diskbook.stats import diagnosis
 from diskbook.stats.protocol import Conformance
@@ -36,7 +36,7 @@ class Diagnosed:
         lines = [
             f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload",
             *self.limits,
-            *([f"{doubt_words.HEAD}:", *(f"  {line}" for line in self.doubts)] if self.doubts else []),
+            *([f"{caveats.HEAD}:", *(f"  {line}" for line in self.doubts)] if self.doubts else []),
         ]
         return "\n".join([*lines, diagnosis.text(list(self.findings)), platform_text(self.cells)])
 
@@ -119,7 +119,7 @@ def _named(part: pd.DataFrame, of: int) -> str:
 def _doubted(a: Analysed, places: Collection[tuple[str, str]]) -> list[str]:
     """What speaks against the numbers of these cells, a sentence a kind; nothing where nothing does."""
     of_places = [doubt for doubt in a.compared.doubts if (doubt.arm, doubt.workload) in places]
-    return doubt_words.sentences(of_places, facts.n_trials(a))
+    return caveats.sentences(of_places, facts.n_trials(a))
 
 
 def protocol_of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:

@@ -14,7 +14,7 @@ from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.engine import JOBS, Engine
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.matrix import Matrix
-from diskbook.batch.shelf import Here, Shelf, Stored
+from diskbook.batch.run_lookup import Here, Shelf, Stored
 from diskbook.batch.stores import address
 from diskbook.facts.errors import UsageError
 

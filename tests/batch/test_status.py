@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from diskbook.batch import standing
-from diskbook.batch.item import Item
-from diskbook.batch.standing import State
+from diskbook.batch import status
+from diskbook.batch.batch_run import Item
+from diskbook.batch.status import State
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import begin
 from diskbook.results.run import Run
@@ -34,21 +34,21 @@ def begun(item: Item) -> Run:
 
 
 def test_a_run_is_new_then_cut_short_then_finished(item: Item) -> None:
-    assert standing.of(item).state == State.NEW and standing.of(item).replicates_left == 2
+    assert status.of(item).state == State.NEW and status.of(item).replicates_left == 2
     run = begun(item)
-    assert standing.of(item).state == State.CUT and standing.of(item).replicates_left == 2
+    assert status.of(item).state == State.CUT and status.of(item).replicates_left == 2
     run.append("stage", stage="benchmark")
-    assert standing.of(item).state == State.CUT  # it has no report
+    assert status.of(item).state == State.CUT  # it has no report
     run.write("report.html", "<p>")
-    assert standing.of(item).state == State.FINISHED and standing.of(item).replicates_left == 0
+    assert status.of(item).state == State.FINISHED and status.of(item).replicates_left == 0
     run.update_manifest(resource_groups=[{"name": "g", "deleted_utc": None, "expires_utc": None}])
-    assert standing.of(item).state == State.CUT and standing.of(item).left == "not torn down"
+    assert status.of(item).state == State.CUT and status.of(item).left == "not torn down"
 
 
 def test_a_folder_with_another_run_is_not_taken_for_this_one(item: Item) -> None:
     begin.begin(item.name, TINY)
     with pytest.raises(DiskbookError, match="holds another run than its name says; move it away"):
-        standing.of(item)
+        status.of(item)
 
 
 @pytest.mark.parametrize("key", ["provenance", "resource_groups", "scenario"])
@@ -59,7 +59,7 @@ def test_a_manifest_that_lacks_something_is_a_sentence(item: Item, key: str) -> 
     del content[key]
     path.write_text(json.dumps(content))
     with pytest.raises(DiskbookError, match=rf"{item.name}/manifest.json is damaged \({key}: .*; restore it"):
-        standing.of(item)
+        status.of(item)
 
 
 def manifest(provenance: str, *deleted: str | None) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def manifest(provenance: str, *deleted: str | None) -> dict[str, Any]:
 
 def test_machines_cost_what_they_stood_on_azure_and_their_estimate_elsewhere() -> None:
     half_an_hour = "2026-01-01T10:30:00+00:00"
-    assert standing.spent_usd(manifest("emulated", half_an_hour)) == 4.25
-    assert standing.spent_usd(manifest("azure", half_an_hour)) == pytest.approx(1.0 + 0.5 + 0.25)
-    assert standing.spent_usd(manifest("azure", None)) == 30.0
-    assert standing.spent_usd({**manifest("azure"), "cost": []}) == 0.0
+    assert status.spent_usd(manifest("emulated", half_an_hour)) == 4.25
+    assert status.spent_usd(manifest("azure", half_an_hour)) == pytest.approx(1.0 + 0.5 + 0.25)
+    assert status.spent_usd(manifest("azure", None)) == 30.0
+    assert status.spent_usd({**manifest("azure"), "cost": []}) == 0.0

@@ -6,7 +6,7 @@ import math
 
 from hypothesis import given, strategies as st
 
-from diskbook.batch.purse import Purse
+from diskbook.batch.spending_limit import Purse
 
 
 def test_what_is_reserved_is_not_free_until_it_is_settled() -> None:

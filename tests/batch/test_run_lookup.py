@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.batch import shelf as shelves
-from diskbook.batch.item import Item
-from diskbook.batch.shelf import Stored
-from diskbook.batch.standing import State
+from diskbook.batch import run_lookup as shelves
+from diskbook.batch.batch_run import Item
+from diskbook.batch.run_lookup import Stored
+from diskbook.batch.status import State
 from diskbook.batch.stores import address, push
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import begin

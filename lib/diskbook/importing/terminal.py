@@ -23,11 +23,11 @@ from diskbook.facts.table_writers import Table
 from diskbook.importing import names, preview, run as importer
 from diskbook.importing.scenario import Settings
 from diskbook.report import figures
-from diskbook.report.analysis import beside, protocol, report as reports
+from diskbook.report.analysis import companion_files, protocol, report as reports
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures.export import export
 from diskbook.report.figures.style import Picture
-from diskbook.report.show import conformance, doubt_words, sentences, tables
+from diskbook.report.show import caveats, conformance, sentences, tables
 from diskbook.results import run as runs, tables as store_tables
 from diskbook.results.run import Run
 
@@ -44,7 +44,7 @@ def run(
     options: Mapping[str, Any],
     show: Callable[[str], None] = lambda _: None,
 ) -> importer.Imported:
-    """Import; `show` is told how paths are read beforehand. What came of it is said by `text`.
+    """Import; `show` is told how paths are read beforehand. What came of it is said by `terminal`.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def report(run: Run) -> Path:
         capture_output=True,
         text=True,
         cwd=paths.ROOT,
-        env={**os.environ, beside.REPORT_LATER: "1"},
+        env={**os.environ, companion_files.REPORT_LATER: "1"},
     )
     if done.returncode:
         lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
@@ -110,7 +110,7 @@ def text(made: importer.Imported) -> str:
     arms = ", ".join(f"{name} ({count})" for name, count in made.arms.items())
     lines = [
         f"run {run.name} (imported), folder {run.folder}",
-        *_listed(doubt_words.HEAD, doubt_words.sentences(a.compared.doubts, made.n_trials)),
+        *_listed(caveats.HEAD, caveats.sentences(a.compared.doubts, made.n_trials)),
         *_verdicts(a),
         *_listed("cells (medians)", _cells(a.cells)),
         conformance.summary(a.protocol),

@@ -9,7 +9,7 @@ from diskbook.clusters import cost as cluster_cost
 from diskbook.design import scenario_file
 from diskbook.design.model import Design
 from diskbook.facts import paths
-from diskbook.measure.plan import text
+from diskbook.measure.plan import terminal
 from support import SCENARIOS
 
 SMALL = str(SCENARIOS / "small.toml")
@@ -17,7 +17,7 @@ DAY_S = 86_400.0
 
 
 def test_calls_are_counted_beside_what_azure_calls_frequent() -> None:
-    few, bucket = text._calls(scenario_file.load(SMALL, "quick"), 60.0)
+    few, bucket = terminal._calls(scenario_file.load(SMALL, "quick"), 60.0)
     assert bucket == (
         "  that is 10 a minute on average; Azure's buckets allow 12 per machine (refilled by 4 a minute) and "
         "1,500 per subscription and region (refilled by 500 a minute)"
@@ -27,20 +27,20 @@ def test_calls_are_counted_beside_what_azure_calls_frequent() -> None:
         "lrs is detached 2 times a day (5 or fewer; its frequent_attach is off)"
     )
     both = {f"disk.{name}.frequent_attach": True for name in ("lrs", "zrs")}
-    many, _ = text._calls(scenario_file.load(SMALL, "full", {**both, "design.replicates": 2}), 60.0)
+    many, _ = terminal._calls(scenario_file.load(SMALL, "full", {**both, "design.replicates": 2}), 60.0)
     assert "26 a replicate (26 for blocks), 52 on a day" in many
     assert (
         "detached 6 times a day (frequent by Azure's word, more than 5 a day; its frequent_attach is on)"
         in many
     )
-    slow, _ = text._calls(scenario_file.load(SMALL, "full"), 2 * DAY_S)
+    slow, _ = terminal._calls(scenario_file.load(SMALL, "full"), 2 * DAY_S)
     assert (
         "26 a replicate (26 for blocks), 13 on a day" in slow and "detached 3 times a day (5 or fewer" in slow
     )
 
 
 def test_disks_that_stay_are_attached_once() -> None:
-    line, _ = text._calls(scenario_file.load("s2d-azure", "quick"), 60.0)
+    line, _ = terminal._calls(scenario_file.load("s2d-azure", "quick"), 60.0)
     assert "calls: 5 a replicate (5 for pools)" in line and line.endswith("; no disk is detached")
 
 
@@ -59,7 +59,7 @@ def test_a_scenario_without_a_design_takes_the_defaults(tmp_path: Path) -> None:
 
 
 def test_losses_and_their_calls_are_in_the_plan() -> None:
-    losses, calls, _ = text._calls(scenario_file.load("nested-resiliency", "quick"), 6000.0)
+    losses, calls, _ = terminal._calls(scenario_file.load("nested-resiliency", "quick"), 6000.0)
     assert losses == (
         "  losses: 21 a replicate, in 11 steps, since volumes of a pool lose the same members together; "
         "nodes are switched off 6 times, disks are taken away 12 times, and all come back"
@@ -68,7 +68,7 @@ def test_losses_and_their_calls_are_in_the_plan() -> None:
         "  attach and detach calls: 25 a replicate (5 for pools, 20 for losses), 25 on a day with replicates "
         "in parallel; p30-n2-1 is detached 3 times a day (5 or fewer; its frequent_attach is off)"
     )
-    standard, _, _ = text._calls(scenario_file.load("nested-resiliency", "standard"), 6000.0)
+    standard, _, _ = terminal._calls(scenario_file.load("nested-resiliency", "standard"), 6000.0)
     assert standard.startswith("  losses: 15 a replicate, in 5 steps")
 
 
@@ -78,4 +78,4 @@ def test_an_ultra_disk_can_be_planned() -> None:
     )
     assert scenario.skus_of("vm1") == {"UltraSSD_LRS", "Premium_ZRS"}
     assert scenario.skus_of("vm2") == {"UltraSSD_LRS", "Premium_ZRS"}  # a check wants it refused there
-    assert "lrs-z1  UltraSSD_LRS 64 GiB on vm1" in text._design(scenario)
+    assert "lrs-z1  UltraSSD_LRS 64 GiB on vm1" in terminal._design(scenario)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diskbook.report.show import doubt_words
+from diskbook.report.show import caveats
 from diskbook.stats.plausibility import Doubt, Kind
 
 
@@ -18,7 +18,7 @@ ITEMS = [
 
 
 def test_each_kind_is_one_sentence_with_its_number_and_remedy() -> None:
-    lines = doubt_words.sentences(ITEMS, 40)
+    lines = caveats.sentences(ITEMS, 40)
     assert len(lines) == 3
     assert lines[0].startswith("I/Os in flight, 1 of 40 measurements: a, w: 0.001 times. ")
     assert lines[1].startswith("time, 5 of 40 measurements: a0, w: 0 s measured; a1, w: 1 s measured; ...")
@@ -27,11 +27,11 @@ def test_each_kind_is_one_sentence_with_its_number_and_remedy() -> None:
 
 
 def test_a_report_says_that_nothing_speaks_against_its_numbers() -> None:
-    assert "The numbers of all 40 measurements agree" in doubt_words.section([], 40, {}, {})
+    assert "The numbers of all 40 measurements agree" in caveats.section([], 40, {}, {})
 
 
 def test_a_report_begins_with_what_does_and_names_every_cell() -> None:
     labels = {"a": "A <b>", **{f"a{n}": f"A{n}" for n in range(5)}}
-    page = doubt_words.section(ITEMS, 40, labels, {"w": "4K read"})
+    page = caveats.section(ITEMS, 40, labels, {"w": "4K read"})
     assert "Look at these before any number below" in page and "A &lt;b&gt;" in page
     assert page.count("4K read") == 7

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from diskbook.importing.diskspd import text_profile
+from diskbook.importing.diskspd import text_output_profile
 from diskbook.tools.diskspd.xml import NO_LATENCY, bins_of
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, failed_with, number
 
@@ -123,7 +123,7 @@ def _measurement(match: re.Match[str], part: str, asked: str, run: str) -> Measu
     directions = {
         name: _direction(total, seconds, percentiles.get(name, {})) for name, total in totals.items()
     }
-    load, paths = text_profile.load(asked, part, run, flags)
+    load, paths = text_output_profile.load(asked, part, run, flags)
     return Measurement(
         name=f"time span {match[1]}",
         target=" + ".join(paths),

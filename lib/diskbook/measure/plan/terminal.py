@@ -11,7 +11,7 @@ from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
 from diskbook.design import attachments, schedule, volume_words
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.vocabulary import Provenance, Scope
-from diskbook.facts import compute_buckets, disk_options, neighbours, noise, table_writers
+from diskbook.facts import compute_buckets, disk_options, neighbours, noise_series, table_writers
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.errors import UsageError
@@ -35,7 +35,8 @@ UNKNOWN_DISKS = (
     "(--pilot RUN)."
 )
 SLOW_PAIRS = {
-    (noise.LATENCY, "remote", noise.PLANNED_SIZE, region, "slow-pairs-10") for region in ("eastus", "westus2")
+    (noise_series.LATENCY, "remote", noise_series.PLANNED_SIZE, region, "slow-pairs-10")
+    for region in ("eastus", "westus2")
 }
 FIXED = "These numbers are fixed before the run: a run that stops when it is significant proves nothing."
 
@@ -118,7 +119,7 @@ def _slow_pairs(scenario: Scenario, known: Sequence[Evidence], target: Target, f
     if not spreads:
         return []
     replicates, blocks = scenario.design.replicates, sample_size.planned_blocks(scenario)
-    shares = [row.value for row in noise.shares() if row.key in SLOW_PAIRS]
+    shares = [row.value for row in noise_series.shares() if row.key in SLOW_PAIRS]
     sd = max(item.sd_disk for item in spreads)
     text = (
         f"Of fresh pairs {100 * min(shares):.1f} to {100 * max(shares):.1f} % are over 10 % slower than the "
@@ -132,7 +133,7 @@ def _slow_pairs(scenario: Scenario, known: Sequence[Evidence], target: Target, f
         text += f", and it takes {number} replicates x {many(blocks, 'block')}"
     return [
         f"{text}. Plan {sample_size.LEAST_PAIRS} pairs or more, spread over hours.",
-        f"{noise.attribution(noise.planning().values())}.",
+        f"{noise_series.attribution(noise_series.planning().values())}.",
     ]
 
 

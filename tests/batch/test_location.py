@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from diskbook.batch import command, place as places, price as prices, shelf as shelves
+from diskbook.batch import command, location as places, price as prices, run_lookup as shelves
 from diskbook.batch.dask_cluster import Tls
 from diskbook.batch.dask_engine import DaskEngine
+from diskbook.batch.location import Place
 from diskbook.batch.matrix import Matrix
-from diskbook.batch.place import Place
-from diskbook.batch.shelf import Here, Stored
-from diskbook.batch.standing import Standing, State
+from diskbook.batch.run_lookup import Here, Stored
+from diskbook.batch.status import Standing, State
 from diskbook.facts.errors import UsageError
 from support.batches import items, priced
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.visible import LINES, guard, is_visible, visible
+from diskbook.facts.untrusted_text import LINES, guard, is_visible, visible
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
-from diskbook.report.analysis import beside
+from diskbook.report.analysis import companion_files
 
 DEFAULT_PROFILE = "default"
 _DIGITS = 12  # of the hash in a name: that two of a million runs share it has a probability of 1 in 500
@@ -74,7 +74,9 @@ def item_of(asked: Asked, label: str = "") -> Item:
         )
     loaded = scenario_file.load(asked.scenario, asked.preset, asked.settings, asks_azure=kind.asks_azure)
     scenario = kind.fitted(loaded)
-    beside.notebook(scenario, Path(asked.scenario) if scenario_file.is_file(asked.scenario) else None)
+    companion_files.notebook(
+        scenario, Path(asked.scenario) if scenario_file.is_file(asked.scenario) else None
+    )
     kind.check(scenario, {"profile": asked.emulator_profile or DEFAULT_PROFILE})
     return Item(name_of(scenario, asked.cloud, asked.emulator_profile), asked, scenario, label)
 

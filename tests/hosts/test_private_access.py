@@ -15,9 +15,9 @@ import pytest
 
 from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import tunnel, tunnel_guard, way
+from diskbook.hosts import private_access, tunnel, tunnel_guard
+from diskbook.hosts.private_access import Jump
 from diskbook.hosts.tunnel import Bastion, Tunnel, TunnelBroken
-from diskbook.hosts.way import Jump
 from diskbook_emulator import network
 from diskbook_emulator.jump import ALIAS, JumpHost
 from support.emulated import soon
@@ -47,26 +47,26 @@ def use(jump: JumpHost, monkeypatch: pytest.MonkeyPatch, *without: str) -> None:
 
 def test_a_jump_host_that_is_known_lets_its_user_in(jump: JumpHost, monkeypatch: pytest.MonkeyPatch) -> None:
     use(jump, monkeypatch)
-    with way.open_jump(Jump(ALIAS)) as connection:
+    with private_access.open_jump(Jump(ALIAS)) as connection:
         assert connection.is_connected
 
 
 def test_an_unknown_host_key_is_refused(jump: JumpHost, monkeypatch: pytest.MonkeyPatch) -> None:
     use(jump, monkeypatch, "UserKnownHostsFile")
     with pytest.raises(DiskbookError, match=r"not known here .*sign in to it once with 'ssh'"):
-        way.open_jump(Jump(ALIAS))
+        private_access.open_jump(Jump(ALIAS))
 
 
 def test_a_user_without_a_key_is_told(jump: JumpHost, monkeypatch: pytest.MonkeyPatch) -> None:
     use(jump, monkeypatch, "IdentityFile")
     with pytest.raises(DiskbookError, match=r"does not let you in .*ssh-add"):
-        way.open_jump(Jump(ALIAS))
+        private_access.open_jump(Jump(ALIAS))
 
 
 def test_a_jump_host_that_is_away_may_be_tried_again(jump: JumpHost, monkeypatch: pytest.MonkeyPatch) -> None:
     use(jump, monkeypatch)
-    with pytest.raises(way.JumpAway, match=f"jump host {ALIAS}:1 cannot be reached"):
-        way.open_jump(Jump(ALIAS, port=1))
+    with pytest.raises(private_access.JumpAway, match=f"jump host {ALIAS}:1 cannot be reached"):
+        private_access.open_jump(Jump(ALIAS, port=1))
 
 
 def test_a_jump_host_leads_nowhere_but_to_machines_that_it_knows(
@@ -76,7 +76,7 @@ def test_a_jump_host_leads_nowhere_but_to_machines_that_it_knows(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         for place in (("127.255.1.4", 22), listener.getsockname()[:2]):
             with pytest.raises(paramiko.ChannelException, match=r"failed|prohibited"):
-                way.open_way(*place, Jump(ALIAS))
+                private_access.open_way(*place, Jump(ALIAS))
 
 
 def test_without_the_azure_cli_there_is_no_tunnel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

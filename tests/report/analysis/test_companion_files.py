@@ -12,7 +12,7 @@ from diskbook.design import scenario_file
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
-from diskbook.report.analysis import beside
+from diskbook.report.analysis import companion_files
 from diskbook.report.analysis.run import analyse
 from diskbook.results.run import Run
 
@@ -39,22 +39,22 @@ def test_every_scenario_has_one_notebook(name: str) -> None:
     own = scenario_file.load(name).analysis_notebook
     for notebook in NOTEBOOKS:
         if notebook == own:
-            beside.check_notebook(run_of(own.removeprefix("3-analyse-"), name), notebook)
+            companion_files.check_notebook(run_of(own.removeprefix("3-analyse-"), name), notebook)
         else:
             with pytest.raises(UsageError, match=f"open notebooks/{own}"):
-                beside.check_notebook(run_of(own.removeprefix("3-analyse-"), name), notebook)
+                companion_files.check_notebook(run_of(own.removeprefix("3-analyse-"), name), notebook)
 
 
 def test_imports_are_read_by_the_notebook_they_name_and_by_that_of_imports() -> None:
     taken = run_of("zone-disks", provenance=Provenance.IMPORTED)
-    beside.check_notebook(taken, "3-analyse-zone-disks")
-    beside.check_notebook(taken, "3-analyse-imported")
+    companion_files.check_notebook(taken, "3-analyse-zone-disks")
+    companion_files.check_notebook(taken, "3-analyse-imported")
     with pytest.raises(UsageError, match="import it again with --analysis shared-zrs"):
-        beside.check_notebook(taken, "3-analyse-shared-zrs")
+        companion_files.check_notebook(taken, "3-analyse-shared-zrs")
 
 
 def test_a_scenario_of_ones_own_may_have_a_copied_notebook() -> None:
-    beside.check_notebook(run_of("my-own"), "3-analyse-zone-disks")
+    companion_files.check_notebook(run_of("my-own"), "3-analyse-zone-disks")
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.batch.item import Asked, item_of, name_of_manifest
+from diskbook.batch.batch_run import Asked, item_of, name_of_manifest
 from diskbook.facts.errors import UsageError
 from diskbook.measure.runs import begin
 from support.batches import TINY, an_item

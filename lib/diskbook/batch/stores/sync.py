@@ -17,8 +17,8 @@ from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.contents import Folder
 from diskbook.batch.stores.lease import Hold, LeaseLostError
 from diskbook.batch.stores.objects import open_objects
-from diskbook.batch.stores.patience import UnreachableError
 from diskbook.batch.stores.record import State
+from diskbook.batch.stores.retries import UnreachableError
 from diskbook.facts.errors import DiskbookError
 
 Lost = Callable[[DiskbookError], None]

@@ -399,7 +399,13 @@ def _evidence(cell: Cell, cells: Sequence[Cell], consumed: float | None) -> str:
 
 
 def _depth_evidence(cell: Cell, like: Sequence[Cell]) -> str:
-    """Look for a second depth that shows that more depth gives no more rate."""
+    """Look for a second depth that shows that more depth gives no more rate.
+
+    Where one I/O at a time has nearly that rate, and is on no limit, the guest may serialise I/Os as well.
+    """
+    single = [row for row in like if row["outstanding"] == 1 < cell["outstanding"] and not row["n_on_limit"]]
+    if any(cell["iops"] < saturation.ONE_AT_A_TIME * row["iops"] for row in single):
+        return ""
     other = [
         row for row in like if row["limit"] == cell["limit"] and row["outstanding"] != cell["outstanding"]
     ]

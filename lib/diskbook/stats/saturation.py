@@ -55,6 +55,14 @@ _GROUP = ["arm", "kind", "block_size_bytes"]
 _ALIKE_LOAD = ["kind", "block_size_bytes", "outstanding"]
 
 
+ONE_AT_A_TIME = 1.25
+"""A rate up to so many times that of a single I/O needs no second one in flight."""
+SERIALISED = (
+    "one I/O is worked on at a time: the guest serialises them (by a lock of the file system, for one), or a "
+    "cap lies below the rate of a single I/O"
+)
+
+
 @dataclass(frozen=True)
 class _Cells:
     """Cells of a run as arrays, one element a cell; `latency_ms`, `rate`, `n_trials` are [cell, replicate].
@@ -343,7 +351,8 @@ def _asks(cells: _Cells, place: int, needed: float, reference: _Reference) -> st
     has = f"{cells.in_flight[place]:.0f} give no more"
     if not cells.closed[place]:
         has = f"{cells.in_flight[place]:.1f} were"
-    return f"this rate needs {needed:.1f} I/Os in flight at {at}; {has}"
+    serial = f", so {SERIALISED}" if needed < ONE_AT_A_TIME and reference.depth == 1 else ""
+    return f"this rate needs {needed:.1f} I/Os in flight at {at}; {has}{serial}"
 
 
 def _unassessed(multiple: float, reference: _Reference, in_part: bool) -> str:

@@ -3,8 +3,6 @@
 `python -m checks.articles` (in `make format`) writes it into docs/reference/articles.md; a test compares.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ A request is a method, a path below its resource group, and a lawful body in whi
 bodies "<disks/d>" stands for the id of that resource.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 `python -m checks.azure_rules` (in `make format`) writes it; a test compares page and table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from checks.azure_rules_table import RULES, SECTIONS, Rule

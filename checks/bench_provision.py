@@ -6,8 +6,6 @@ the article's own script creates its things, each after the one before. Delays a
 profile, recorded where a recording was found; none of this says how fast Azure is.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -7,8 +7,6 @@ that were outstanding when that ended are the disk's to answer, not ours. Ends w
 limit. Limits are for a quiet machine.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -5,8 +5,6 @@ catalogue's own writer, all of one scenario, so that every run is read. Each com
 whose largest memory the system tells. Ends with 1 when a limit is missed. Limits are for a quiet machine.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -3,8 +3,6 @@
 Ends with 1 when a task takes longer than it may.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -8,8 +8,6 @@ It also prints what the batch's own process takes a run: the loop, the table, th
 Ends with 1 where one of the two is worse than promised.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

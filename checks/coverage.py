@@ -8,8 +8,6 @@ why a condition is refused in more than 20 % of runs. `--docs FILE` writes the t
 docs/explanation/coverage.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import functools

@@ -5,8 +5,6 @@ every third visit one comes right after the attach, as a run plans it. Counted a
 settled disks, and verdicts without a word although the ratio right after an attach is another one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """What `make coverage` found, as tables for docs/explanation/coverage.md."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ stands still. fio's jobs of one I/O are played on the same disk, logged as fio d
 functions that the analysis uses. An interval is held against the ratio of the open loop's typical trials.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import NamedTuple

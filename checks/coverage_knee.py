@@ -8,8 +8,6 @@ Trials of volumes are played I/O by I/O: without a ramp, counted until their tim
 chance loads unevenly.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -8,8 +8,6 @@ At most 2 % of the comparisons of a cell may get a false verdict. Where a limit 
 ratio by more than 2.5 %, at most 2 % may get a verdict at all. No difference in ms is printed of deep cells.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -9,8 +9,6 @@ the long run. Where a disk's latency wanders, blocks near to each other share it
 that, so the second is a known limit; where the wander lasts hours, hours between blocks are the remedy.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ will be, from a pilot. Runs are simulated, continued or measured again, and it i
 interval is as narrow as was said, or narrower: 75 to 90 % are to be.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import NamedTuple

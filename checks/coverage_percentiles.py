@@ -6,8 +6,6 @@ percentiles. Where bursts hit the arm alone, the ratio of a typical trial and th
 unlike each other: the first is then taken from many simulated trials, and is what the interval must hold.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

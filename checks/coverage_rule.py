@@ -1,7 +1,5 @@
 """The rule of `make coverage`: what a nominal 95 % interval may cover, beyond what a simulation may err."""
 
-from __future__ import annotations
-
 import math
 
 LOWEST, HIGHEST = 0.93, 0.98

@@ -6,8 +6,6 @@ show a difference, whatever their numbers of replicates and their spreads. A pla
 is to be found in 80 % at the size that `diskbook plan` names for it. Pairs without a verdict are counted.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 `python -m checks.documents` (in `make format`) writes it; a test compares.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator
 from typing import Any, get_args, get_origin

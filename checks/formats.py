@@ -3,8 +3,6 @@
 `python -m checks.formats` (in `make format`) writes the page; a test tries every row and compares.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from diskbook.facts import paths

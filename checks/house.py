@@ -3,8 +3,6 @@
 `python -m checks.house` (in `make format`) writes it into CONTRIBUTING.md; a test compares both.
 """
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from pathlib import Path

@@ -3,8 +3,6 @@
 `python -m checks.limits_data` (in `make format`) writes them; a test compares their contents.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import pyarrow as pa

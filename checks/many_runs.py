@@ -1,7 +1,5 @@
 """Folders of many runs: the samples' manifests and rows with other names, days and numbers."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

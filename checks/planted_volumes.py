@@ -6,8 +6,6 @@ against `truth.json`: knees, caps, the cost of a write's slowest copy, the local
 kind. Needs a machine of its own: what else runs there adds to latencies and takes from rates.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -4,8 +4,6 @@
 misses a limit of checks/prose.toml. `python -m checks.prose FILE` prints each sentence that misses one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

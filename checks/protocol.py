@@ -3,8 +3,6 @@
 `python -m checks.protocol` (in `make format`) writes it there; a test compares page and code.
 """
 
-from __future__ import annotations
-
 from diskbook.facts import paths
 from diskbook.stats.protocol import POINTS, VERSION, Point
 

@@ -6,8 +6,6 @@ They come from the models that read scenarios, from the tables' schema, and from
 checks/meanings.toml.
 """
 
-from __future__ import annotations
-
 import tomllib
 import types
 from collections.abc import Iterator

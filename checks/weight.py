@@ -5,8 +5,6 @@ Lines are those of Python files. A room is a package at the top of `lib/diskbook
 without its neighbours.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import io

@@ -1,7 +1,5 @@
 """The harm that is done: to processes, sessions, machines, tools and disks. Each waits for its moment."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """One fault from the start of the run to the end of it, as a row of the table."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

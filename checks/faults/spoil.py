@@ -1,7 +1,5 @@
 """Tools that fail, and disks that are full."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

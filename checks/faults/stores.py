@@ -1,7 +1,5 @@
 """Faults of the store that a run is kept in: what a proxy does to requests, and who takes the run over."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import time

@@ -1,7 +1,5 @@
 """The machines' side of the emulator: what the control plane decides becomes sshd and nbdkit processes."""
 
-from __future__ import annotations
-
 import hmac
 import subprocess
 import threading

@@ -1,8 +1,6 @@
 """What an emulated machine reads of cloud-init's user data: the host keys, which the client made, the files
 that are written, and when it is to shut itself down."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 

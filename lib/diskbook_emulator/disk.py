@@ -3,8 +3,6 @@
 Volumes are served alike by another plugin (`diskbook_emulator.volume`): `Server` is what both are.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

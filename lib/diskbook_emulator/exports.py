@@ -1,7 +1,5 @@
 """The disks' side of the emulator: an NBD export for each attachment, with the files that it stands on."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from pathlib import Path

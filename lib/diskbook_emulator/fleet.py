@@ -4,8 +4,6 @@ fio runs as a process of the node that was asked, and ends with it. It plays pro
 and machines that VMFleet made alike.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import select

@@ -1,7 +1,5 @@
 """The results of a fleet as VMFleet leaves them: DiskSpd's XML of each machine, and its tables, zipped."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

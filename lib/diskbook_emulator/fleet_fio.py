@@ -5,8 +5,6 @@ before it lets any of them go; as processes of their own 28 of them would take 8
 process (`thread`), and each machine is a group of its own (`new_group`), whose numbers are told apart.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

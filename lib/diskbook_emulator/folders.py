@@ -4,8 +4,6 @@ An emulator lives as long as its server process holds the lock in its folder. Fo
 their own (`/tmp/diskbook-<user id>/<name>`), since the paths of Unix sockets are limited.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -6,8 +6,6 @@ configuration with the host, a key that it lets in, and its host key among known
 program `az` that opens tunnels as Azure Bastion does (`bastion_tunnel`).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import shlex
 import subprocess

@@ -4,8 +4,6 @@ The structs mirror those marked SHARED in volume.c; the magic word carries the v
 one 8-byte word at a time, as in `diskbook_emulator.shm`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import os

@@ -3,8 +3,6 @@
 Where an emulator keeps its state, and how it is seen to run, is in `folders.py`; its process is `server.py`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

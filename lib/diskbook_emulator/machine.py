@@ -5,8 +5,6 @@ commands run with the user id of whoever started the emulator, in the machine's 
 environment, and see this computer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

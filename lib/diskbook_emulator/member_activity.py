@@ -1,7 +1,5 @@
 """What disks of pools did second by second: from totals, looked at several times a second."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Loopback addresses and ports for an emulator, so that several run side by side."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import socket

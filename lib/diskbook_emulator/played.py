@@ -1,7 +1,5 @@
 """What an emulator plays and has played: the source of `truth.json`. Pure. No analysis may read it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """The step `enable` on emulated machines: Storage Spaces Direct, and the pool of exactly a run's disks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Starting and ending the emulator's processes: nothing may outlive it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """How busy the cores of the computer that emulates were, which all emulated machines share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

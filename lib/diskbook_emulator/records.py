@@ -1,7 +1,5 @@
 """What the machines' side of an emulator remembers, and its file."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -5,8 +5,6 @@ signal, or when its owner is gone (the owner's pipe closes). Machines and disks 
 is killed. `lifecycle` starts it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """One call of a cluster's step on an emulated machine: what it sees, changes and waits for."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

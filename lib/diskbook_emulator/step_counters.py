@@ -1,7 +1,5 @@
 """Performance counters of emulated machines: running totals of what their volumes did."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 

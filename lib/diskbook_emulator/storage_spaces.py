@@ -3,8 +3,6 @@
 Machines and disks are named by their ids in lower case, nodes of a cluster in the order in which it got them.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A throw-away certificate authority and a server certificate for one loopback address."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Debian's libnss-wrapper, loaded into sshd (LD_PRELOAD), looks users up in the ma
 administrator has the user id of whoever runs the emulator, so no account is added to this computer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

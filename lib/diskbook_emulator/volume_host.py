@@ -1,7 +1,5 @@
 """Volumes of emulated machines: a process for each machine that uses one, on the files of its disks."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Iterator

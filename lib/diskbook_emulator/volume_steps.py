@@ -1,7 +1,5 @@
 """Steps on volumes of emulated machines: make, place, watch, count, and see them fail and return."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 No analysis may read it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict

@@ -5,8 +5,6 @@ whole, as a copy of a mirror, or as data and parity on the disks of one node. Wh
 slab of a disk.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

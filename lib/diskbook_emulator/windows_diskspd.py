@@ -7,8 +7,6 @@ file on one of its volumes, "C:\\ClusterStorage\\v\\diskbook.dat", which -c make
 says that it is emulated. Since it is fio, no difference between the two tools can be seen.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ A step is known by the text of its file. It is carried out by the emulator's con
 machines, and which this machine shows its own secret.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import ssl

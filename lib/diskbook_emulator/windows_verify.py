@@ -5,8 +5,6 @@ acknowledged; where a block fails another fio goes on with that block. The file 
 behind what loads have made there. It is called while members are lost, so it imports little.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -4,8 +4,6 @@ Dask decides which worker runs what, by its threads and the resources that it of
 again whose worker was lost; the run's order is known then, and the batch decides anew, with what it has cost.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter

@@ -3,8 +3,6 @@
 Imported on workers by name, so it stands on little, and on Dask not at all before a task runs.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import secrets

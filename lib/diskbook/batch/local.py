@@ -1,7 +1,5 @@
 """Runs of a batch on this machine: each a process of its own, which ends when the batch's does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

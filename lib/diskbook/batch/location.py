@@ -1,7 +1,5 @@
 """Where a batch runs and keeps its runs, as its file and the command line ask for it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the process of a run is told: all it needs to run the item, or what is left of it, anywhere."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What the runs of a batch are expected to cost and to take, before they start."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

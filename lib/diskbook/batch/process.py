@@ -1,7 +1,5 @@
 """The process of a run: started so that it ends in order when the one that started it does."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess

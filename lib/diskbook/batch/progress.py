@@ -1,7 +1,5 @@
 """What a batch shows while it runs: a table that grows by a line with each start and ending."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which failures of a run will repeat, and in which other runs."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

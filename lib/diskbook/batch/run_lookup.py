@@ -1,7 +1,5 @@
 """Where a batch looks for its runs: among those of this machine, or in the store where workers keep them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace

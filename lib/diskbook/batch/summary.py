@@ -1,7 +1,5 @@
 """What a batch came to: words, JSON, and a page that links the reports."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the account may do, and which providers the subscription has registered."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Attaching and detaching: what changes between two lists of data disks, and whether Azure would do it."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 

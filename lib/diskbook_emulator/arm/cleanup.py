@@ -1,7 +1,5 @@
 """The physical side of deleting: which calls of the backend take machines and disks away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from diskbook_emulator.arm.plane import ControlPlane

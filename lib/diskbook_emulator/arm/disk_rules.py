@@ -1,7 +1,5 @@
 """Azure's errors for disks that break a rule, and for changes that a disk does not take."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

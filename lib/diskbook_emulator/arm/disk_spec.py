@@ -1,7 +1,5 @@
 """Disk bodies read as plain records: what was asked for, what it may do, what the machines' side is told."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Managed disks."""
 
-from __future__ import annotations
-
 import copy
 import uuid
 

@@ -1,7 +1,5 @@
 """Azure's errors: envelope, codes and messages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -3,8 +3,6 @@
 Shapes from the REST specification, not seen on the wire. Protected settings are never shown again.
 """
 
-from __future__ import annotations
-
 import copy
 
 from diskbook_emulator.arm.cleanup import VM

@@ -21,8 +21,6 @@ A step of a cluster on a machine (`cluster_steps`) is matched by
     {"killed_after": 1}            the step is killed after its first change
 """
 
-from __future__ import annotations
-
 import copy
 import re
 import threading

@@ -1,7 +1,5 @@
 """What stands before every request: token, subscription, faults, throttling; and headers of answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

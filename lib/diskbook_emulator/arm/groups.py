@@ -1,7 +1,5 @@
 """Resource groups and the list of resources."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Regions with this subscription's zone mapping, and the subscription itself."""
 
-from __future__ import annotations
-
 import random
 
 from diskbook.facts import catalog

@@ -1,7 +1,5 @@
 """Virtual networks, subnets, public addresses, security groups and interfaces."""
 
-from __future__ import annotations
-
 import copy
 import uuid
 

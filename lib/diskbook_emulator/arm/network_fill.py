@@ -1,7 +1,5 @@
 """What Azure fills into network resources: defaults, ids of their parts, private addresses, links."""
 
-from __future__ import annotations
-
 import ipaddress
 import uuid
 from collections.abc import Callable

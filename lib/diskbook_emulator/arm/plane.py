@@ -1,7 +1,5 @@
 """The control plane as its parts share it: settings, state, operations, faults and the machines' side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta

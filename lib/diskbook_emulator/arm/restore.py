@@ -1,7 +1,5 @@
 """Bringing a control plane back after a restart: machines up, disks attached, operations ended."""
 
-from __future__ import annotations
-
 import logging
 from concurrent.futures import ThreadPoolExecutor
 

@@ -5,8 +5,6 @@ Azure goes on billing. What no documentation says is played as the profile has i
 are the computer's, moved ahead or made faster by what was put to `/diskbook/clock`.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import threading

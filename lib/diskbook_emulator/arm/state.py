@@ -1,7 +1,5 @@
 """The resources and operations of a control plane, kept in one SQLite file so that they survive a restart."""
 
-from __future__ import annotations
-
 import copy
 import json
 import sqlite3

@@ -3,8 +3,6 @@
 Shapes from the REST specification of Microsoft.Storage, not seen on the wire. Nothing is stored in them.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 import re

@@ -3,8 +3,6 @@
 The table is `reference.compute_buckets`.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -1,7 +1,5 @@
 """Bodies of virtual machines: defaults filled in, what is kept back, what the machines' side is told."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import copy

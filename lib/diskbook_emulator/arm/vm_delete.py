@@ -1,7 +1,5 @@
 """Deleting virtual machines with what their deleteOptions name."""
 
-from __future__ import annotations
-
 from diskbook_emulator.arm import disks, ids
 from diskbook_emulator.arm.cleanup import VM, data_disks, remove_vm
 from diskbook_emulator.arm.errors import ArmError

@@ -1,7 +1,5 @@
 """Azure's errors for machines that break a rule: size, zone, quota, interfaces, OS disk."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 

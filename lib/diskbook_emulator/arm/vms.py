@@ -1,7 +1,5 @@
 """Virtual machines: create, change, show, delete, attach and detach."""
 
-from __future__ import annotations
-
 import copy
 import secrets
 

@@ -5,8 +5,6 @@ command line of the extension's protected settings, and compares the checksum in
 DiskSpd release it stands for, as the script does with what it downloads.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

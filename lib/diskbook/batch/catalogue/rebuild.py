@@ -1,7 +1,5 @@
 """The catalogue of a folder of runs, made anew from the runs, in few large files."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 from collections.abc import Iterator, Mapping

@@ -7,8 +7,6 @@ for a whole lease; it stops by itself when it could show none for so long (Klepp
 locking", 2016).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -4,8 +4,6 @@ All that two writers could meet in is made by one step that either makes an obje
 a hard link on a file system, If-None-Match on Azure (Put Blob, Put Block List) and S3 (PutObject).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

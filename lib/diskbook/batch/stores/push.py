@@ -5,8 +5,6 @@ in which they did is refused. A copy that is cut off leaves objects that no reco
 run as it was; made again, it sends only what is missing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -3,8 +3,6 @@
 So another machine can go on where this one ended, and learns within a lease that it has.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The analysis of `nested-resiliency`: kinds of volumes under a fleet, what is arithmetic, what is left."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.clusters import figures

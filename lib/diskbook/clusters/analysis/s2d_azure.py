@@ -1,7 +1,5 @@
 """The analysis of `s2d-azure`: curves over threads, what binds, map of ratios, wire, and the decision."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ are in such counts too, as they are while only writes run, where the owner sends
 ratio of both is free of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Lasting rates are bounds by documented limits, burst credit spent; prices are list prices of the dated table.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

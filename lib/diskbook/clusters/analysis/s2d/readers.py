@@ -1,7 +1,5 @@
 """Readers' questions below the article, answered by the bound of a volume alone."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.clusters.analysis.claims_s2d import CLUSTER_RULE, disk_rates, no_host_cache

@@ -1,7 +1,5 @@
 """The sweep over threads of a run on volumes: its trials, cells, knees, and the limits of each curve."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.design.model import Workload

@@ -86,8 +86,7 @@ def _check_luns(plane: ControlPlane, vm: Resource, final: list[Json]) -> None:
         if not 0 <= lun <= MOST_LUN:
             raise bad_request(
                 f"The value '{lun}' of parameter 'dataDisk.lun' is out of range. Value '{lun}' must be "
-                f"between "
-                f"'0' and '{MOST_LUN}' inclusive.",
+                f"between '0' and '{MOST_LUN}' inclusive.",
                 "InvalidParameter",
                 "dataDisk.lun",
             )
@@ -177,8 +176,7 @@ def _check_owners(plane: ControlPlane, vm: Resource, disk: Resource) -> None:
                 409,
                 "AttachDiskWhileBeingDetached",
                 f"Cannot attach data disk '{disk.name}' to VM '{vm.name}' because the disk is currently "
-                f"being "
-                "detached. Please wait until the disk is completely detached and then try again.",
+                "being detached. Please wait until the disk is completely detached and then try again.",
             )
     holders = [owner for owner in disks.owners(plane, disk) if owner is not vm]
     if len(holders) >= int(disk.properties.get("maxShares") or 1):

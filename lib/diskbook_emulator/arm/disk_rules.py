@@ -88,9 +88,8 @@ def _error(broken: Violation, ask: DiskAsk, region: catalog.Region, name: str) -
 
 def _out_of_range(parameter: str, value: int | None, ask: DiskAsk, limits: tuple[int, int]) -> ArmError:
     return bad_request(
-        f"The value {value} of parameter {parameter} is not valid. The supported range for a {ask.sku} "
-        f"disk of "
-        f"size {ask.size_gib} GB is between {limits[0]} and {limits[1]}."
+        f"The value {value} of parameter {parameter} is not valid. The supported range for a {ask.sku} disk "
+        f"of size {ask.size_gib} GB is between {limits[0]} and {limits[1]}."
     )
 
 
@@ -115,8 +114,7 @@ _QUOTED: dict[str, Callable[[DiskAsk, str], ArmError]] = {
     ),
     "max-shares": lambda ask, name: bad_request(
         f"MaxShares '{ask.max_shares}' for disk '{name}' of size '{ask.size_gib}' GB is invalid. Please "
-        f"refer to "
-        "https://docs.microsoft.com/azure/virtual-machines/windows/disks-shared-enable#disk-sizes"
+        "refer to https://docs.microsoft.com/azure/virtual-machines/windows/disks-shared-enable#disk-sizes"
     ),
     # The flag is refused at 512 GB as well, whatever the message says (azuredisk-csi-driver, issue 1949).
     "performance-plus": lambda ask, name: bad_request(
@@ -157,11 +155,9 @@ def check_change(
     if after.size_gib < before.size_gib:
         raise not_allowed(
             f"The disk/snapshot resource with id {old.id} cannot be resized down. Reducing disk/snapshot "
-            f"size is "
-            "not supported in Azure to prevent data loss. If you do need to reduce the size of the disk, "
-            "please "
-            "create new snapshot/disks with the appropriate size. More information is available at "
-            "https://aka.ms/AzureDisksFAQ"
+            "size is not supported in Azure to prevent data loss. If you do need to reduce the size of the "
+            "disk, please create new snapshot/disks with the appropriate size. More information is "
+            "available at https://aka.ms/AzureDisksFAQ"
         )
     check_new(after, region, old.name)
     if in_use:

@@ -85,8 +85,7 @@ def not_in_region(resource_id: str, by: str) -> ArmError:
     """Reference to a resource that is not there, or in another region."""
     return bad_request(
         f"Resource {resource_id} referenced by resource {by} was not found. Please make sure that the "
-        f"referenced "
-        "resource exists, and that both resources are in the same region.",
+        "referenced resource exists, and that both resources are in the same region.",
         "InvalidResourceReference",
     )
 

@@ -63,8 +63,7 @@ class Clock:
 class ControlPlane:
     """Everything a handler may need.
 
-    `clock` is that of schedules and retirements, `closing` are ends of what runs beside the
-    handlers.
+    `clock` is that of schedules and retirements, `closing` are ends of what runs beside the handlers.
     """
 
     settings: Settings

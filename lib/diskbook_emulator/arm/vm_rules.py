@@ -57,8 +57,7 @@ def _size(name: str, region: catalog.Region) -> catalog.VmSize:
         known = ",".join(item.name for item in catalog.vm_sizes().values() if item.name[:10] == name[:10])
         raise bad_request(
             f"The requested VM size {name} is not available in the current region. The sizes available in "
-            f"the "
-            f"current region are: {known}. Find out more on the available VM sizes in each region at "
+            f"the current region are: {known}. Find out more on the available VM sizes in each region at "
             "https://aka.ms/azure-regions.",
             "InvalidParameter",
             "vmSize",
@@ -128,10 +127,8 @@ def check_interfaces(plane: ControlPlane, name: str, body: Json, size: catalog.V
         # wording from our knowledge, not read
         raise bad_request(
             f"The number of network interfaces for virtual machine {name} exceeds the maximum allowed for "
-            f"the "
-            f"virtual machine size {size.name}. The number of network interfaces is {len(rows)} and the "
-            f"maximum "
-            f"allowed is {size.max_nics}.",
+            f"the virtual machine size {size.name}. The number of network interfaces is {len(rows)} and the "
+            f"maximum allowed is {size.max_nics}.",
             "NetworkInterfaceCountExceeded",
         )
     for row in rows:
@@ -164,9 +161,8 @@ def _check_interface(plane: ControlPlane, name: str, body: Json, nic: Resource) 
         if zones and not spans and address.zone not in zones:
             raise bad_request(
                 f"Compute resource {name} has a zone constraint {zones[0]} but the PublicIPAddress "
-                f"{address.id} "
-                "used by the compute resource via NetworkInterface or LoadBalancer has a different zone "
-                f"constraint {address.zone}.",
+                f"{address.id} used by the compute resource via NetworkInterface or LoadBalancer has a "
+                f"different zone constraint {address.zone}.",
                 "ComputeResourceZoneConstraintDoesNotMatchPublicIPAddressZoneConstraint",
             )
 

@@ -21,7 +21,7 @@ from diskbook_emulator.exports import OS_LUN, Exports, key
 from diskbook_emulator.jump import JumpHost
 from diskbook_emulator.machine import Machine
 from diskbook_emulator.model import Model
-from diskbook_emulator.played import played
+from diskbook_emulator.played import of_volumes, played
 from diskbook_emulator.records import Book, VmRecord, load_book, save_book
 from diskbook_emulator.shm import ModelFile
 from diskbook_emulator.step_call import Call, Planted
@@ -32,7 +32,6 @@ from diskbook_emulator.types import (
     VmSpec,
 )
 from diskbook_emulator.volume_host import VolumeHost
-from diskbook_emulator.volume_truth import of_volumes
 
 RESTART_S = 1.0
 """How long after a script asked for it a machine restarts; the script grants 5 s."""

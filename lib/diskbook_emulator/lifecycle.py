@@ -154,13 +154,10 @@ def stop(name: str, keep_state: bool = False) -> None:
         There is no such emulator.
     """
     state = folders.find(name)
-    pipe = _owner_pipes.pop(name, None)
     if folders.is_running(state):
         if keep_state:
             (state / folders.KEEP).touch()
         _end(state)
-    if pipe is not None:
-        os.close(pipe)
     _reap(name)
     processes.clear(state)
     if not keep_state:
@@ -328,13 +325,12 @@ def _abandon(name: str) -> None:
     """End a server that did not get ready."""
     _children[name].terminate()
     _reap(name)
-    pipe = _owner_pipes.pop(name, None)
-    if pipe is not None:
-        os.close(pipe)
 
 
 def _reap(name: str) -> None:
     """Wait for a server that this process started, if it did; kill it when it takes too long."""
+    if name in _owner_pipes:
+        os.close(_owner_pipes.pop(name))
     child = _children.pop(name, None)
     if child is None:
         return

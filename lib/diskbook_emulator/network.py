@@ -32,9 +32,9 @@ def is_free(address: str, port: int) -> bool:
         return True
 
 
-def becomes_free(address: str, port: int, wait_s: float = 1.0) -> bool:
+def becomes_free(address: str, port: int) -> bool:
     """Tell whether a port is free, waiting a little for a listener that is ending."""
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + 1.0
     while not is_free(address, port):
         if time.monotonic() > deadline:
             return False

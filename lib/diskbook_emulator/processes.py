@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from diskbook.facts.errors import UsageError
-from diskbook_emulator.environment import FOLDER_VARIABLE
+from diskbook_emulator import FOLDER_VARIABLE
 
 # PR_SET_PDEATHSIG fires when the forking thread ends, not the process: so one thread forks, and never ends.
 _FORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="forker")
@@ -137,21 +137,19 @@ def tree(pid: int) -> list[psutil.Process]:
 
 def end(processes: Iterable[psutil.Process], wait_s: float = 2.0) -> None:
     """Tell the processes to end (SIGTERM), and give them a moment to do so."""
-    ending = list(processes)
-    for process in ending:
-        with contextlib.suppress(psutil.Error):
-            process.terminate()
-    deadline = time.monotonic() + wait_s
-    while any(is_alive(process) for process in ending) and time.monotonic() < deadline:
-        time.sleep(0.005)
+    _signal(processes, signal.SIGTERM, wait_s)
 
 
 def kill(processes: Iterable[psutil.Process], wait_s: float = 3.0) -> None:
     """End the processes at once, as a power cut would, and wait until they are gone."""
+    _signal(processes, signal.SIGKILL, wait_s)
+
+
+def _signal(processes: Iterable[psutil.Process], number: signal.Signals, wait_s: float) -> None:
     ending = list(processes)
     for process in ending:
         with contextlib.suppress(psutil.Error):
-            process.send_signal(signal.SIGKILL)
+            process.send_signal(number)
     deadline = time.monotonic() + wait_s
     while any(is_alive(process) for process in ending) and time.monotonic() < deadline:
         time.sleep(0.005)

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
-from diskbook_emulator import storage_spaces
 from diskbook_emulator.storage_spaces import Spaces
 from diskbook_emulator.types import DiskSpec, Session, VmAddress, VmSpec
 
@@ -131,29 +132,10 @@ def load_book(path: Path) -> Book | None:
     if not path.exists():
         return None
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        return Book(
-            began=float(document["began"]),
-            vms={key: _vm_record(value) for key, value in document["vms"].items()},
-            gone={key: _vm_record(value) for key, value in document["gone"].items()},
-            attachments=[_attachment(value) for value in document["attachments"]],
-            groups=document["groups"],
-            spaces=storage_spaces.read(document["spaces"]) if "spaces" in document else Spaces(),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise DiskbookError(f"{path}: the emulator's state cannot be read ({error}): remove it.") from error
-
-
-def _vm_record(document: dict[str, Any]) -> VmRecord:
-    spec = {**document["spec"], "authorized_keys": tuple(document["spec"]["authorized_keys"])}
-    address = VmAddress(**document["address"])
-    return VmRecord(VmSpec(**spec), address, document["running"], document.get("block", 1))
-
-
-def _attachment(document: dict[str, Any]) -> Attachment:
-    disk = DiskSpec(**document["disk"])
-    sessions = [Session(**entry) for entry in document["sessions"]]
-    return Attachment(**{**document, "disk": disk, "sessions": sessions})
+        return TypeAdapter(Book).validate_json(path.read_bytes())
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise DiskbookError(f"{path}: the emulator's state cannot be read ({reason}): remove it.") from error
 
 
 def without_nan(value: Any) -> Any:

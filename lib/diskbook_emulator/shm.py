@@ -154,11 +154,6 @@ class LimitsFile:
         new.update(limits)
         return new
 
-    @classmethod
-    def open(cls, path: Path) -> Self:
-        """Map a file that exists."""
-        return cls(path)
-
     def update(self, limits: Limits) -> None:
         """Put other caps in force at once. Credit that was used up stays used up."""
         shared = self._limits

@@ -14,8 +14,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from diskbook.clusters.powershell import scripts
-from diskbook_emulator import windows_verify
-from diskbook_emulator.environment import FOLDER_VARIABLE
+from diskbook_emulator import FOLDER_VARIABLE, windows_verify
 
 CONTROL = "control.json"
 PATH = "/diskbook/steps"

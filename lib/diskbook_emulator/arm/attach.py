@@ -7,8 +7,7 @@ from diskbook.facts import catalog
 from diskbook.facts.rules import FLEXIBLE_SKUS, ULTRA, Violation, VmAsk, attach_violations
 from diskbook_emulator.arm import disks, ids
 from diskbook_emulator.arm.cleanup import DISK, running
-from diskbook_emulator.arm.disk_rules import check_new
-from diskbook_emulator.arm.disk_spec import ask_of, spec_of
+from diskbook_emulator.arm.disk_rules import ask_of, check_new, spec_of
 from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed, not_in_zone, zones_differ
 from diskbook_emulator.arm.plane import ControlPlane
 from diskbook_emulator.arm.state import Resource

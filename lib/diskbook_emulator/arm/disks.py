@@ -6,8 +6,7 @@ import uuid
 from diskbook.facts.disk_options import OPTIONS
 from diskbook_emulator.arm import ids
 from diskbook_emulator.arm.cleanup import DISK, VM
-from diskbook_emulator.arm.disk_rules import check_body, check_change, check_new
-from diskbook_emulator.arm.disk_spec import ask_of, fill, spec_of
+from diskbook_emulator.arm.disk_rules import ask_of, check_body, check_change, check_new, fill, spec_of
 from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed
 from diskbook_emulator.arm.operations import Work, azure_time
 from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, poll_headers

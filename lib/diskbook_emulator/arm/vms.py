@@ -7,8 +7,7 @@ from diskbook.facts import catalog
 from diskbook.facts.rules import VmAsk
 from diskbook_emulator.arm import attach, company, disks, ids
 from diskbook_emulator.arm.cleanup import VM
-from diskbook_emulator.arm.disk_rules import check_new
-from diskbook_emulator.arm.disk_spec import ask_of
+from diskbook_emulator.arm.disk_rules import ask_of, check_new
 from diskbook_emulator.arm.errors import ArmError, not_allowed
 from diskbook_emulator.arm.network_fill import address_ids, nics
 from diskbook_emulator.arm.operations import Work

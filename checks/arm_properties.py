@@ -90,7 +90,6 @@ def _is_resource(model: Any) -> bool:
 
 
 def main() -> None:
-    """Write the table."""
     TABLE.write_text(table(), "utf-8")
 
 

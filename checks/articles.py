@@ -56,7 +56,6 @@ def scenarios() -> dict[str, Scenario]:
 
 
 def page(runs: Path = paths.RUNS) -> str:
-    """The whole page as Markdown."""
     return HEAD + _table(rows(scenarios(), runs)) + BY_RUN + _table([_by_run(runs)])
 
 
@@ -109,7 +108,6 @@ def _table(lines: list[dict[str, str]]) -> str:
 
 
 def main() -> None:
-    """Write docs/reference/articles.md."""
     PAGE.write_text(page(), "utf-8")
 
 

@@ -14,7 +14,6 @@ MORE = ("Refused before a run by", "Source")
 
 
 def page() -> str:
-    """The whole page."""
     quoted = sum(rule.quoted for rule in RULES)
     known = sum(bool(rule.known) for rule in RULES)
     return "\n".join(
@@ -53,7 +52,6 @@ def _row(rule: Rule) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Write the page."""
     PAGE.write_text(page(), "utf-8")
 
 

@@ -147,7 +147,6 @@ def serial_s(durations_s: Mapping[str, float]) -> float:
 
 
 def table(rows: Iterable[Timing]) -> list[str]:
-    """Lines to print."""
     lines = [
         f"Provisioning {SCENARIO} (emulated; delays of the profile, time scale {SCALE}, times unscaled)",
         "",

@@ -41,7 +41,6 @@ class Row:
 
     @property
     def text(self) -> str:
-        """As a line of the table."""
         missed = "" if self.seconds <= self.most_s else "   missed"
         return f"{self.task:<44}{self.seconds:>8.2f}{self.most_s:>9.2f}{missed}"
 

@@ -203,7 +203,6 @@ def head(scale: float) -> str:
 
 
 def line(row: Timing, single: Timing) -> str:
-    """One line of the table."""
     limit = "  the cores are the limit" if row.busy > FULL else ""
     return (
         f"{row.workers:>7}{row.runs:>6}{row.wall_s:>8.1f}{row.per_minute:>10.2f}"

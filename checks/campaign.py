@@ -78,7 +78,6 @@ class Campaign:
 
     @property
     def parts(self) -> list[Part]:
-        """Each part once."""
         return list(dict.fromkeys(self.runs))
 
     @property
@@ -88,7 +87,6 @@ class Campaign:
 
     @property
     def usd(self) -> float:
-        """Expected cost."""
         return math.fsum(run.price.expected_usd for run in self.runs)
 
     def requests(self, name: str) -> int:
@@ -176,7 +174,6 @@ def _parts(name: str, preset: str, regions: Sequence[str]) -> Iterator[Part]:
 
 
 def tables(campaign: Campaign) -> str:
-    """All tables of the page."""
     parts = [
         _whole(campaign),
         _by_scenario(campaign),

@@ -92,7 +92,6 @@ class Row(NamedTuple):
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
-    """List what is simulated."""
     for planted, noise, design in product(PLANTED, NOISE, DESIGNS[: 1 if quick else None]):
         yield Cell(planted, *design, noise)
 

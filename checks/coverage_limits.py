@@ -94,7 +94,6 @@ class Row(NamedTuple):
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
-    """List what is planted."""
     deep = [(place, times) for place in ("both arms", "one arm", "one machine") for times in TIMES]
     single = [
         (f"single I/Os, {place}, {probe}", times)

@@ -57,7 +57,6 @@ class Row(NamedTuple):
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
-    """List what is simulated."""
     for level in LEVELS[:2] if quick else LEVELS:
         for claim in (REPLICATES_MORE, BLOCKS_MORE, FRESH):
             for n in UNITS[1:2] if quick else UNITS:

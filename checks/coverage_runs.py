@@ -107,7 +107,6 @@ class Row(NamedTuple):
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
-    """List what is simulated."""
     for level in LEVELS[1:2] if quick else LEVELS:
         for sizes in SIZES[:2] if quick else SIZES:
             yield Cell(level, sizes)

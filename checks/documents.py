@@ -23,7 +23,6 @@ significant digits. `make format` writes this page from the records that the com
 
 
 def page() -> str:
-    """The page as Markdown."""
     return "\n".join([_HEAD, *(line for document in DOCUMENTS for line in _of(document))])
 
 

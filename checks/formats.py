@@ -72,7 +72,6 @@ ROWS = (
 
 
 def page() -> str:
-    """Write all rows as a page of Markdown."""
     cells = [COLUMNS, ("---",) * len(COLUMNS), *map(_cells, ROWS)]
     return _HEAD + "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
@@ -83,7 +82,6 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Write the page."""
     PAGE.write_text(page(), "utf-8")
 
 

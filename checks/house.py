@@ -43,7 +43,6 @@ def with_picture(guide: str, drawn: str) -> str:
 
 
 def main() -> None:
-    """Write the picture into CONTRIBUTING.md."""
     drawn = picture(layers((paths.ROOT / "pyproject.toml").read_text("utf-8")))
     GUIDE.write_text(with_picture(GUIDE.read_text("utf-8"), drawn), "utf-8")
 

@@ -80,7 +80,6 @@ class Row:
 
     @property
     def text(self) -> str:
-        """One line."""
         verdict = "ok" if self.is_found else "MISSED"
         interval = "" if math.isnan(self.low) else f"{self.low:.4g} .. {self.high:.4g}"
         return f"{self.what:<34}{self.planted:>10.4g}{self.measured:>10.4g}  {interval:<20} {verdict}"

@@ -130,7 +130,6 @@ def _is_excepted(name: str, sentence: str, settings: dict[str, Any]) -> bool:
 
 
 def read_settings() -> dict[str, Any]:
-    """Read limits, phrases and exceptions."""
     return tomllib.loads(SETTINGS.read_text("utf-8"))
 
 

@@ -28,7 +28,6 @@ _UNITS = {"": "", "1/s": "per second", "10^6 bytes/s": "MB/s"}
 
 
 def meanings() -> dict[str, Any]:
-    """Read what keys and columns mean."""
     return tomllib.loads(MEANINGS.read_text("utf-8"))
 
 

@@ -73,7 +73,6 @@ class Scene:
 
     @property
     def run(self) -> Run:
-        """The run."""
         return Run(runs.folder_of(NAME))
 
     @property

@@ -270,7 +270,6 @@ class LocalBackend:
             return cluster_steps.answer(call, step, request, inner)
 
     def save(self) -> None:
-        """Keep what is known."""
         self._save()
 
     def show(self, vm_ids: Iterable[str]) -> None:

@@ -203,7 +203,6 @@ class Server:
         self.socket.unlink(missing_ok=True)
 
     def alive(self) -> bool:
-        """Tell whether nbdkit runs."""
         return self._process is not None and self._process.poll() is None
 
     def uri(self, unthrottled: bool = False) -> str:

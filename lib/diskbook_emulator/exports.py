@@ -133,7 +133,6 @@ class Exports:
         np.save(path, counts)
 
     def backing(self, disk_id: str) -> Path:
-        """File of a disk's data."""
         return self._folder / "disks" / f"{key(disk_id)}.img"
 
     def reservations_path(self, disk_id: str) -> Path:

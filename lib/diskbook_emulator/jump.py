@@ -76,7 +76,6 @@ class JumpHost(Machine):
         return self.folder / "map"
 
     def begin(self) -> None:
-        """Write its files and start it."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._library()
         (_, (private, public)), *_ = new_host_key().items()

@@ -269,7 +269,6 @@ class LayoutFile:
         return {index for index, member in enumerate(members) if member.wiped}
 
     def counts(self) -> Counts:
-        """Read what the volume has done."""
         return Counts(*self._layout.done)
 
     def member_ios(self) -> NDArray[np.int64]:

@@ -165,7 +165,6 @@ def stop(name: str, keep_state: bool = False) -> None:
 
 
 def status() -> list[Status]:
-    """Return this user's emulators, by name."""
     emulators = []
     for name in folders.names():
         state = (folders.home() / name).resolve()

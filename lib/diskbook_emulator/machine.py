@@ -271,7 +271,6 @@ class Machine:
             self._sshd = None
 
     def delete(self) -> None:
-        """End the machine and remove its files."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -94,7 +94,6 @@ class Book:
         return next(entry.disk for entry in reversed(self.attachments) if entry.disk.id == disk_id)
 
     def is_up(self, vm_id: str) -> bool:
-        """Tell whether a machine runs."""
         return vm_id in self.vms and self.vms[vm_id].running
 
     def is_at(self, vm_id: str, disk_id: str, unique_id: str) -> bool:
@@ -108,7 +107,6 @@ class Book:
         return next((entry for entry in self.attached_to(vm_id) if entry.lun == lun), None)
 
     def add(self, vm_id: str, lun: int, disk: DiskSpec, caching: str, now: float) -> Attachment:
-        """Note a new attachment."""
         before = sum(entry.vm_id == vm_id and entry.disk.id == disk.id for entry in self.attachments)
         number = 1 + max((entry.number for entry in self.attachments), default=0)
         attachment = Attachment(number, before, vm_id, lun, disk, caching, now)

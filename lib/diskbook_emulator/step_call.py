@@ -88,7 +88,6 @@ class Call:
 
     @property
     def spaces(self) -> Spaces:
-        """Clusters, pools and volumes."""
         return self.book.spaces
 
     @property
@@ -170,7 +169,6 @@ class Call:
         return next((vm_id for vm_id in ids if group_of(vm_id) == own), None)
 
     def name_of(self, vm_id: str) -> str:
-        """Return the name of another machine."""
         return self.book.spec(vm_id).name
 
 

@@ -168,7 +168,6 @@ class Spaces:
         return [volume for volume in self.volumes if volume.ended is None]
 
     def pool_with(self, disk_id: str) -> Pool | None:
-        """Return the pool that a disk is in."""
         pools = (pool for pool in self.pools for disk in pool.disks if disk.disk_id == disk_id)
         return next(pools, None)
 

@@ -34,7 +34,6 @@ def file_of(path: str) -> Path:
 
 
 def put(path: str, content: bytes) -> None:
-    """Write a file."""
     file = file_of(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)

@@ -153,7 +153,6 @@ class _Writer(threading.Thread):
             self.join(END_S)
 
     def row(self) -> Json:
-        """What it did."""
         errors = {"errors": self._errors, "last_error": self._last_error}
         began = {"began_s": self._began, "counts": self._counts}
         return {"volume": self._name, **began, "written": self._acked, **errors}

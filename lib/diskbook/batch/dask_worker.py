@@ -46,7 +46,6 @@ class Challenge:
 
 
 def challenge(store: str | None) -> Challenge:
-    """Make the challenge of a batch."""
     nonce = secrets.token_hex(16)
     return Challenge(code(), nonce, client.sign(PURPOSE, nonce), store)
 

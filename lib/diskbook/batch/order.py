@@ -40,16 +40,13 @@ class Order:
 
     @property
     def text(self) -> str:
-        """The order as JSON."""
         return json.dumps(asdict(self))
 
 
 def new_start() -> str:
-    """Name for a start of a run."""
     return secrets.token_hex(8)
 
 
 def read(text: str) -> Order:
-    """Read an order."""
     content = json.loads(text)
     return Order(**{**content, "asked": Asked(**content["asked"])})

@@ -31,7 +31,6 @@ def start(program: Sequence[str], order: str, output: IO[bytes]) -> subprocess.P
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:
-    """Ask it to tear down and end."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
 

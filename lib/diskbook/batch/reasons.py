@@ -31,7 +31,6 @@ class Reasons:
     _seen: set[Scope] = field(default_factory=set)
 
     def add(self, failure: Failure) -> None:
-        """Take a failure down."""
         item = failure.item
         if not failure.created:
             self._scopes.setdefault(_setting(item), failure)

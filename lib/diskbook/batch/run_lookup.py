@@ -34,11 +34,9 @@ class Here:
     """Runs of this machine."""
 
     def run_of(self, item: Item) -> Run:
-        """See `Shelf`."""
         return standings.run_of(item)
 
     def look(self, item: Item) -> Standing:
-        """See `Shelf`."""
         return standings.of(item)
 
 
@@ -50,7 +48,6 @@ class Stored:
     folder: Path
 
     def run_of(self, item: Item) -> Run:
-        """See `Shelf`."""
         return Run(self.folder / item.name)
 
     def look(self, item: Item) -> Standing:

@@ -232,7 +232,6 @@ def apply(plane: ControlPlane, vm: Resource, change: Change) -> None:
 
 
 def attach_entry(plane: ControlPlane, vm: Resource, entry: Json) -> None:
-    """Attach one entry of dataDisks at the backend."""
     with plane.store.lock:
         disk = plane.store.get(_disk_key(entry))
         if disk is None:

@@ -21,7 +21,6 @@ def data_disks(vm: Resource) -> list[dict[str, object]]:
 
 
 def luns(vm: Resource) -> list[int]:
-    """LUNs in use."""
     return [int(str(entry["lun"])) for entry in data_disks(vm)]
 
 

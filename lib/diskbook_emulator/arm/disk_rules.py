@@ -232,7 +232,6 @@ def ask_of(body: Json) -> DiskAsk:
 
 
 def limits_of(ask: DiskAsk) -> catalog.DiskLimits:
-    """Limits of the disk."""
     return disk_options.limits(ask, ask.tier)
 
 

@@ -107,7 +107,6 @@ def _headers(plane: ControlPlane, call: Call, op_id: str, disk: Resource) -> dic
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:
-    """Change some settings of a disk."""
     plane.writable_group(call.group)
     return _change(plane, call, plane.find(call.group, DISK, call.params["name"]), whole=False)
 
@@ -175,7 +174,6 @@ def _changed(disk: Resource, wish: Json, whole: bool) -> Json:
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
-    """Show a disk."""
     return Reply(200, shown(plane.find(call.group, DISK, call.params["name"])))
 
 
@@ -208,8 +206,6 @@ def delete(plane: ControlPlane, call: Call) -> Reply:
 
 
 def deletion(plane: ControlPlane, disk: Resource) -> Work:
-    """Build the work of deleting a disk."""
-
     def effect() -> None:
         if not disk.hidden.get("os"):
             plane.backend.delete_disk(disk.key)

@@ -15,7 +15,6 @@ def physical_zones(seed: int, region: catalog.Region) -> dict[str, str]:
 
 
 def subscription(plane: ControlPlane, call: Call) -> Reply:
-    """Show the subscription."""
     return Reply(
         200,
         {
@@ -29,7 +28,6 @@ def subscription(plane: ControlPlane, call: Call) -> Reply:
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    """List regions."""
     return Reply(200, {"value": [_location(plane, region) for region in catalog.regions().values()]})
 
 

@@ -42,7 +42,6 @@ def _kind(call: Call) -> str:
 
 
 def put(plane: ControlPlane, call: Call) -> Reply:
-    """Create or replace a network resource."""
     kind = _kind(call)
     plane.writable_group(call.group)
     region = plane.region(str(call.body.get("location", "")))
@@ -105,7 +104,6 @@ def _headers(plane: ControlPlane, call: Call, op_id: str, location: str, retry_s
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
-    """Show a network resource."""
     resource = plane.find(call.group, _kind(call), call.params["name"])
     return Reply(200, shown(resource), {"ETag": str(resource.body["etag"])})
 
@@ -180,17 +178,14 @@ def put_child(plane: ControlPlane, call: Call) -> Reply:
 
 
 def get_child(plane: ControlPlane, call: Call) -> Reply:
-    """Show a subnet or a security rule."""
     return Reply(200, copy.deepcopy(_find_child(plane, call)))
 
 
 def list_children(plane: ControlPlane, call: Call) -> Reply:
-    """List subnets or security rules."""
     return Reply(200, {"value": copy.deepcopy(_parent(plane, call)[1])})
 
 
 def delete_child(plane: ControlPlane, call: Call) -> Reply:
-    """Delete a subnet or a security rule."""
     parent, rows = _parent(plane, call)
     children = [row for row in rows if row["name"].lower() == call.params["child_name"].lower()]
     if not children:

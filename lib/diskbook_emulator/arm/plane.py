@@ -88,11 +88,9 @@ class ControlPlane:
 
     @property
     def root(self) -> str:
-        """Path of the subscription."""
         return f"/subscriptions/{self.settings.subscription_id}"
 
     def group_id(self, name: str) -> str:
-        """Id of a resource group."""
         return f"{self.root}/resourceGroups/{name}"
 
     def resource_id(self, group: str, kind: str, name: str) -> str:

@@ -51,7 +51,6 @@ def put(plane: ControlPlane, call: Call) -> Reply:
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
-    """Show a schedule."""
     return Reply(200, shown(plane.find(call.group, KIND, call.params["name"])))
 
 
@@ -134,7 +133,6 @@ class Watch:
                 log.exception("schedules")
 
     def close(self) -> None:
-        """End the thread."""
         self._stop.set()
         self._thread.join()
 

@@ -31,7 +31,6 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """Name as first written."""
         return str(self.body["name"])
 
     @property
@@ -41,7 +40,6 @@ class Resource:
 
     @property
     def properties(self) -> Json:
-        """The `properties` of the body."""
         properties: Json = self.body.setdefault("properties", {})
         return properties
 
@@ -94,7 +92,6 @@ class Store:
         return resource
 
     def remove(self, resource_id: str) -> None:
-        """Forget a resource."""
         with self.lock:
             self.resources.pop(ids.key(resource_id), None)
             self._db.execute("DELETE FROM resource WHERE key = ?", (ids.key(resource_id),))
@@ -125,7 +122,6 @@ class Store:
             ]
 
     def close(self) -> None:
-        """Close the file."""
         with self.lock:
             self._db.close()
 

@@ -18,7 +18,6 @@ DISK_DEFAULTS: Json = {"caching": "None", "toBeDetached": False, "deleteOption":
 
 
 def is_windows(body: Json) -> bool:
-    """Whether the machine runs Windows."""
     properties = body.get("properties") or {}
     storage = properties.get("storageProfile") or {}
     publisher = str((storage.get("imageReference") or {}).get("publisher", ""))

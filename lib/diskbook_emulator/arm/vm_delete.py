@@ -24,7 +24,6 @@ def delete(plane: ControlPlane, call: Call) -> Reply:
 
 
 def deletion(plane: ControlPlane, vm: Resource) -> Work:
-    """Build the work of deleting a machine."""
     doomed_keys = _doomed_disks(vm)
 
     def effect() -> None:

@@ -151,7 +151,6 @@ def _make_os_disk(plane: ControlPlane, vm: Resource) -> None:
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:
-    """Change some settings of a machine."""
     vm = plane.find(call.group, VM, call.params["name"])
     return _change(plane, call, vm, call.body)
 
@@ -291,12 +290,10 @@ def get(plane: ControlPlane, call: Call) -> Reply:
 
 
 def view(plane: ControlPlane, call: Call) -> Reply:
-    """Show a machine's instance view alone."""
     return Reply(200, instance_view(plane.find(call.group, VM, call.params["name"])))
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    """List machines of a group or the subscription."""
     group = call.params.get("group")
     if group is not None:
         plane.group(group)

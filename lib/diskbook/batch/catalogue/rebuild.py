@@ -24,7 +24,6 @@ class Rebuilt:
 
     @property
     def words(self) -> str:
-        """What was made, a line each."""
         listed = ", ".join(f"{self.rows[table]:,} {table}" for table in ("comparisons", "trials", "bins"))
         number = self.rows["runs"]
         return "\n".join(

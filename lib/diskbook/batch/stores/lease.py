@@ -140,7 +140,6 @@ class Hold:
 
 
 def read(objects: Objects) -> Log:
-    """Read the log of a run."""
     log = Log(objects)
     log.refresh()
     return log

@@ -59,7 +59,6 @@ class Keeper:
             self.hold.check()
 
     def stop(self) -> None:
-        """Let the loop end."""
         self._end.set()
 
 

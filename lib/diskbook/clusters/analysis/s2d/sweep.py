@@ -32,14 +32,12 @@ def loads(a: Analysed) -> list[str]:
 
 @once
 def totals(a: Analysed) -> pd.DataFrame:
-    """Trials of the sweep."""
     every = trial_totals(a.trials)
     return every[every["workload"].isin(loads(a))]
 
 
 @once
 def cells(a: Analysed) -> pd.DataFrame:
-    """Cells of the sweep, with their labels."""
     return a.cells[a.cells["workload"].isin(loads(a))]
 
 

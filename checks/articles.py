@@ -1,6 +1,6 @@
 """The articles in one table: scenario, notebook, sample run, and the verdicts that their claims get.
 
-`python -m checks.articles` (in `make format`) writes it into docs/reference/articles.md; a test compares.
+`make format` writes it into docs/reference/articles.md; a test compares.
 """
 
 import csv
@@ -105,11 +105,3 @@ def _table(lines: list[dict[str, str]]) -> str:
     names = list(lines[0])
     head = [f"| {' | '.join(names)} |", f"|{'|'.join('---' for _ in names)}|"]
     return "\n".join([*head, *(f"| {' | '.join(line.values())} |" for line in lines)]) + "\n"
-
-
-def main() -> None:
-    PAGE.write_text(page(), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Azure's documented rules as one page, docs/reference/azure-rules.md.
 
-`python -m checks.azure_rules` (in `make format`) writes it; a test compares page and table.
+`make format` writes it; a test compares page and table.
 """
 
 from collections.abc import Iterator
@@ -49,11 +49,3 @@ def _row(rule: Rule) -> tuple[str, ...]:
     requests = (f"`{request.words()}`" for request in (rule.breaks, rule.neighbour))
     answer = f"{rule.status} `{rule.code}`{inferred}"
     return f"{rule.name}{day}", *requests, answer, f"`{rule.known}`" if rule.known else "", rule.source
-
-
-def main() -> None:
-    PAGE.write_text(page(), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -8,13 +8,10 @@ limit. Limits are for a quiet machine.
 """
 
 import json
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +19,6 @@ from pathlib import Path
 
 from checks import many_runs
 from diskbook.batch.catalogue import rebuild
-from diskbook.facts import paths
 from diskbook.results import tables
 from diskbook.results.run import Run
 
@@ -116,25 +112,7 @@ def _best(words: Sequence[str], runs: Path) -> float:
 
 
 def _seconds(words: Sequence[str], runs: Path) -> float:
-    """Run a command on the runs of a folder, and time it with the start of its process.
-
-    Raises
-    ------
-    SystemExit
-        When it fails; with what it said.
-    """
-    began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "diskbook", *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=paths.ROOT,
-        env={**os.environ, "DISKBOOK_RUNS": str(runs)},
-    )
-    if done.returncode:
-        sys.exit(f"diskbook {words[0]} ended with {done.returncode}: {done.stderr or done.stdout}")
-    return time.monotonic() - began
+    return many_runs.seconds_and_gib(words, runs)[0]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a campaign of a thousand runs takes, by the numbers that `diskbook plan` and `diskbook batch` go by.
 
-`python -m checks.campaign` (in `make format`) writes its tables into docs/how-to/campaign.md, for the
+`make format` writes its tables into docs/how-to/campaign.md, for the
 batch of docs/how-to/campaign.toml; a test compares. No network is asked: prices are those of the dated table.
 """
 
@@ -359,12 +359,3 @@ def with_tables(page: str, made: str) -> str:
     """Put the tables in the place of those that the page has."""
     before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}\n{made}\n{END}{rest.partition(END)[2]}"
-
-
-def main() -> None:
-    """Write the tables into docs/how-to/campaign.md."""
-    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), tables(read())), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -75,14 +75,14 @@ class Line(NamedTuple):
 def of_cells(rows: Iterable[coverage_cells.Row]) -> Iterator[Line]:
     """A line a condition and scope; one replicate, which says nothing of other disks, counts nowhere."""
     kept = [row for row in rows if not _says_nothing(row)]
-    for place, here in _by(kept, lambda row: (row.condition.name, row.scope)).items():
+    for (name, scope), here in _by(kept, lambda row: (row.condition.name, row.scope)).items():
         judged = [row for row in here if row.status not in ("refused", "flagged")]
-        shares = [row.refused for row in here], [row.flagged for row in here]
+        refused, flagged = [row.refused for row in here], [row.flagged for row in here]
         false = [row.false_positive for row in judged]
         coverages = [row.coverage for row in judged]
-        yield Line(*place, coverages, *shares, _words(here), _sizes(judged), false)
+        yield Line(name, scope, coverages, refused, flagged, _words(here), _sizes(judged), false)
         if here[0].condition.slow_lost or here[0].condition.slow_repeated:
-            yield _of_bounds(place, here)
+            yield _of_bounds((name, scope), here)
 
 
 def _of_bounds(place: tuple[str, str], rows: Sequence[coverage_cells.Row]) -> Line:
@@ -352,10 +352,7 @@ def write(
 ) -> None:
     """Put tables into a document, between its two marks, with their summary first.
 
-    Raises
-    ------
-    UsageError
-        When there is no such document, or it has no such marks.
+    Raises UsageError when there is no such document, or it has no such marks.
     """
     of_lines = {
         "Ratios": list(of_cells(rows)),
@@ -384,10 +381,7 @@ def write(
 def around(path: Path) -> tuple[str, str]:
     """Text of a document before and after its two marks.
 
-    Raises
-    ------
-    UsageError
-        When there is no such document, or it has no such marks.
+    Raises UsageError when there is no such document, or it has no such marks.
     """
     try:
         before, begin, rest = path.read_text("utf-8").partition(BEGIN)

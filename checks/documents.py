@@ -1,6 +1,6 @@
 """The keys that commands print with --json as one page, docs/reference/json.md.
 
-`python -m checks.documents` (in `make format`) writes it; a test compares.
+`make format` writes it; a test compares.
 """
 
 import types
@@ -55,7 +55,3 @@ def _kind(kind: Any) -> str:
     if issubclass(kind, Record):
         return "object"
     return {str: "text", bool: "true or false", int: "whole number", float: "number"}[kind]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")

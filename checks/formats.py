@@ -1,6 +1,6 @@
 """Formats x versions x {read, refused, why} as one table, for docs/reference/formats.md.
 
-`python -m checks.formats` (in `make format`) writes the page; a test tries every row and compares.
+`make format` writes the page; a test tries every row and compares.
 """
 
 from dataclasses import dataclass
@@ -79,11 +79,3 @@ def page() -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     words = f'"... {row.words} ..."' if row.words else ""
     return row.format, row.versions, row.case, row.outcome, words
-
-
-def main() -> None:
-    PAGE.write_text(page(), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

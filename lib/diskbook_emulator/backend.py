@@ -167,10 +167,7 @@ class LocalBackend:
     def attach(self, vm_id: str, lun: int, disk: DiskSpec, caching: str) -> None:
         """Make the disk reachable at this LUN; nothing happens when it is there already.
 
-        Raises
-        ------
-        RuntimeError
-            The machine is unknown, or the LUN holds another disk.
+        Raises RuntimeError when the machine is unknown, or the LUN holds another disk.
         """
         with self._step():
             self._record(vm_id)
@@ -208,10 +205,7 @@ class LocalBackend:
     def delete_disk(self, disk_id: str) -> None:
         """Delete the disk's data.
 
-        Raises
-        ------
-        RuntimeError
-            The disk is attached.
+        Raises RuntimeError when the disk is attached.
         """
         with self._step():
             if self._book.of_disk(disk_id):
@@ -253,12 +247,8 @@ class LocalBackend:
     ) -> dict[str, Any] | None:
         """Carry a cluster's step out on a machine, as `cluster_steps.answer` does; None where it was killed.
 
-        Raises
-        ------
-        PermissionError
-            The secret is not the machine's.
-        RuntimeError
-            The machine does not run.
+        Raises PermissionError when the secret is not the machine's, and RuntimeError when the machine does
+        not run.
         """
         with self._step():
             record = self._record(vm_id)

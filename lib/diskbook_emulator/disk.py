@@ -157,10 +157,7 @@ class Server:
     def start(self) -> None:
         """Start serving; return once the socket answers. Does nothing while it is alive.
 
-        Raises
-        ------
-        DiskbookError
-            When nbdkit ends at once or does not answer in time; with its own message.
+        Raises DiskbookError when nbdkit ends at once or does not answer in time; with its own message.
         """
         if self.alive():
             return

@@ -89,10 +89,7 @@ def read(
 ) -> dict[str, Outcome]:
     """Read what fio left, by machine; each is told how busy the cores were that all of them shared.
 
-    Raises
-    ------
-    UnusableError
-        A machine did not measure, or not for as long as it was to; it is named.
+    Raises UnusableError when a machine did not measure, or not for as long as it was to; it is named.
     """
     file = folder / OUTPUT
     text = file.read_text("utf-8") if file.exists() else ""

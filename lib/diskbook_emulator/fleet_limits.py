@@ -16,10 +16,7 @@ MOST_IOPS = 12_000
 def check(profile: Profile, scenario: Scenario) -> None:
     """Refuse fleets that would do more than the emulator plays undistorted.
 
-    Raises
-    ------
-    UsageError
-        Naming the load, what it could do, and what to change.
+    Raises UsageError, naming the load, what it could do, and what to change.
     """
     for arm, load in scenario.cells:
         if load.instances == 1 or not arm.volume:

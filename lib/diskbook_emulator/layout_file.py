@@ -195,10 +195,7 @@ class LayoutFile:
     def create(cls, path: Path, layout: Layout, model: VolumeModel) -> Self:
         """Make the file, replacing one that is there: all is up and clean, and no region written.
 
-        Raises
-        ------
-        UsageError
-            There are more nodes or members than it can hold, or a path is too long.
+        Raises UsageError when there are more nodes or members than it can hold, or a path is too long.
         """
         if len(model.nodes) > MAX_NODES or len(model.members) > MAX_MEMBERS:
             raise UsageError(f"a volume has at most {MAX_NODES} nodes and {MAX_MEMBERS} disks.")

@@ -186,10 +186,7 @@ class Machine:
     def set_up(self, vm: VmSpec, host_key: str) -> None:
         """Replace the host key and the keys that may sign in, as a script on the machine would.
 
-        Raises
-        ------
-        RuntimeError
-            The host key cannot be used, or sshd does not come back with it.
+        Raises RuntimeError when the host key cannot be used, or sshd does not come back with it.
         """
         pairs = host_key_pair(host_key)
         self.stop()
@@ -226,12 +223,8 @@ class Machine:
     def start(self) -> None:
         """Start the machine's sshd and wait until it answers; nothing happens when it runs.
 
-        Raises
-        ------
-        UsageError
-            sshd is not installed.
-        RuntimeError
-            The port is in use, or sshd ended or does not answer; the message has its last log line.
+        Raises UsageError when sshd is not installed, and RuntimeError when the port is in use, or sshd ended
+        or does not answer; the message has its last log line.
         """
         if self.running:
             return
@@ -345,10 +338,7 @@ _SEPARATED = "sshd"  # root's sshd becomes this user until the client has signed
 def library(places: Iterable[str] = PLACES) -> Path:
     """Return the library.
 
-    Raises
-    ------
-    UsageError
-        It is not installed; the message names its Debian package.
+    Raises UsageError when it is not installed; the message names its Debian package.
     """
     for place in places:
         if (path := Path(place, "libnss_wrapper.so")).exists():

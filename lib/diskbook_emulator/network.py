@@ -45,10 +45,7 @@ def becomes_free(address: str, port: int) -> bool:
 def free_port(address: str, salt: str = "") -> int:
     """Return a port that is free on the address, the same one each time where possible.
 
-    Raises
-    ------
-    OSError
-        No port of the range can be bound.
+    Raises OSError when no port of the range can be bound.
     """
     start = int.from_bytes(hashlib.sha256(f"{address}:{salt}".encode()).digest()[:4], "big")
     for step in range(PORT_COUNT):
@@ -61,10 +58,7 @@ def free_port(address: str, salt: str = "") -> int:
 def next_address(network: str, taken: Collection[str]) -> str:
     """Return an address of the network that no machine has yet.
 
-    Raises
-    ------
-    RuntimeError
-        All 253 addresses are taken.
+    Raises RuntimeError when all 253 addresses are taken.
     """
     for last in range(2, 255):
         address = f"{network}.{last}"

@@ -34,10 +34,7 @@ done
 def require(program: str, package: str) -> str:
     """Return the program's path, looking into the system's folders too.
 
-    Raises
-    ------
-    UsageError
-        The program is not installed; the message names its Debian package.
+    Raises UsageError when the program is not installed; the message names its Debian package.
     """
     path = shutil.which(program) or shutil.which(
         program, path="/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"

@@ -122,10 +122,7 @@ def save_book(path: Path, book: Book) -> None:
 def load_book(path: Path) -> Book | None:
     """Read the book, None when there is none.
 
-    Raises
-    ------
-    DiskbookError
-        The file is not what `save_book` writes.
+    Raises DiskbookError when the file is not what `save_book` writes.
     """
     if not path.exists():
         return None

@@ -82,12 +82,8 @@ def run(
 ) -> str:
     """Run the load of DiskSpd's arguments on an emulated disk or volume; returns DiskSpd's XML.
 
-    Raises
-    ------
-    UsageError
-        For arguments that DiskSpd, or its stand-in, does not take.
-    UnusableError
-        When fio did not measure.
+    Raises UsageError for arguments that DiskSpd, or its stand-in, does not take, and UnusableError when fio
+    did not measure.
     """
     asked = parse_words(words)
     disk = _disk(asked, disks, volumes)

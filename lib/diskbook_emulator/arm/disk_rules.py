@@ -9,7 +9,7 @@ from diskbook.facts import catalog, disk_options
 from diskbook.facts.disk_options import OPTIONS
 from diskbook.facts.rules import PREMIUM_SKUS, ULTRA, ZRS_SKUS, DiskAsk, Violation, disk_violations
 from diskbook.facts.units import GIB
-from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed
+from diskbook_emulator.arm.errors import ArmError, bad_request, invalid, not_allowed
 from diskbook_emulator.arm.state import Resource
 from diskbook_emulator.model import SITE_TAG
 from diskbook_emulator.types import DiskSpec, Json
@@ -43,10 +43,9 @@ def check_body(name: str, body: Json, present: Json | None = None) -> None:
     """
     if not _NAME.match(name):
         # wording from our knowledge, not read
-        raise bad_request(
-            f"The entity name 'disk.name' is invalid according to its validation rule: {_NAME.pattern}.",
-            "InvalidParameter",
+        raise invalid(
             "disk.name",
+            f"The entity name 'disk.name' is invalid according to its validation rule: {_NAME.pattern}.",
         )
     wished, flexible = body.get("properties") or {}, _sku(body) in catalog.flexible_skus()
     for option in OPTIONS:
@@ -60,11 +59,10 @@ def check_body(name: str, body: Json, present: Json | None = None) -> None:
     if sector is not None and not (flexible and sector in SECTOR_BYTES):
         # "Supported values are 512 ad 4096" (REST specification), of Ultra and Premium SSD v2;
         # wording from our knowledge, not read
-        raise bad_request(
+        raise invalid(
+            "disk.creationData.logicalSectorSize",
             f"The value {sector} of parameter disk.creationData.logicalSectorSize is not valid for a "
             f"{_sku(body)} disk.",
-            "InvalidParameter",
-            "disk.creationData.logicalSectorSize",
         )
 
 
@@ -84,9 +82,7 @@ def _error(broken: Violation, ask: DiskAsk, region: catalog.Region, name: str) -
         )
     parameter = PARAMETERS.get(broken.field, broken.field)
     # wording from our knowledge, not read
-    return bad_request(
-        f"The value of parameter '{parameter}' is invalid: {broken.sentence}.", "InvalidParameter", parameter
-    )
+    return invalid(parameter, f"The value of parameter '{parameter}' is invalid: {broken.sentence}.")
 
 
 def _out_of_range(parameter: str, value: int | None, ask: DiskAsk, limits: tuple[int, int]) -> ArmError:
@@ -108,7 +104,7 @@ def _mb_s_range(ask: DiskAsk, name: str) -> ArmError:
 
 
 _QUOTED: dict[str, Callable[[DiskAsk, str], ArmError]] = {
-    "sku": lambda ask, name: bad_request(f"SKU {ask.sku} is not available.", "InvalidParameter", "sku"),
+    "sku": lambda ask, name: invalid("sku", f"SKU {ask.sku} is not available."),
     "sku-region": lambda ask, name: bad_request(
         f"Disks with sku '{ask.sku}' are not available in this region."
     ),
@@ -204,10 +200,7 @@ def _check_bursting_lock(old: Resource) -> None:
 def ask_of(body: Json) -> DiskAsk:
     """Read a disk body as the question that the rules judge.
 
-    Raises
-    ------
-    ArmError
-        If sku or size are missing or of the wrong type.
+    Raises ArmError if sku or size are missing or of the wrong type.
     """
     properties = body.get("properties") or {}
     sku = (body.get("sku") or {}).get("name") or "Standard_LRS"
@@ -215,9 +208,7 @@ def ask_of(body: Json) -> DiskAsk:
     size = properties.get("diskSizeGB")
     if not isinstance(size, int):
         # wording from our knowledge, not read
-        raise bad_request(
-            "Required parameter 'disk.diskSizeGB' is missing (null).", "InvalidParameter", "diskSizeGB"
-        )
+        raise invalid("diskSizeGB", "Required parameter 'disk.diskSizeGB' is missing (null).")
     flexible = sku in catalog.flexible_skus()
     # A sized disk carries computed figures, which are no wish of the user's.
     options: dict[str, Any] = {

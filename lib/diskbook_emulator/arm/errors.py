@@ -45,6 +45,11 @@ def bad_request(message: str, code: str = "BadRequest", target: str | None = Non
     return ArmError(400, code, message, target=target)
 
 
+def invalid(parameter: str, message: str) -> ArmError:
+    """400 InvalidParameter."""
+    return bad_request(message, "InvalidParameter", parameter)
+
+
 def not_allowed(message: str) -> ArmError:
     """409 OperationNotAllowed."""
     return ArmError(409, "OperationNotAllowed", message)

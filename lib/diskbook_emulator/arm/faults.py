@@ -57,10 +57,7 @@ class Faults:
     def replace(self, faults: list[Json]) -> None:
         """Put another list in place; counts begin anew.
 
-        Raises
-        ------
-        ArmError
-            If a fault cannot be understood.
+        Raises ArmError if a fault cannot be understood.
         """
         for fault in faults:
             _check(fault)

@@ -6,7 +6,7 @@ import uuid
 from diskbook_emulator.arm.errors import ArmError, bad_request, not_found, not_registered
 from diskbook_emulator.arm.network_fill import FILL, PROVIDER, child_row, etag, link_addresses
 from diskbook_emulator.arm.operations import Work
-from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
+from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, creation, poll_headers
 from diskbook_emulator.arm.state import Resource, shown
 from diskbook_emulator.types import Json
 
@@ -74,21 +74,6 @@ def _accept(plane: ControlPlane, call: Call, resource: Resource, new: bool) -> R
     return Reply(201 if new else 200, shown(resource), headers)
 
 
-def creation(plane: ControlPlane, resource: Resource, new: bool) -> Work:
-    """Build the work of making a network resource, which needs nothing physical."""
-
-    def settle(error: ArmError | None) -> None:
-        if plane.store.get(resource.id) is not resource:
-            return  # replaced or deleted meanwhile
-        if error is not None and new:
-            plane.store.remove(resource.id)
-            return
-        resource.properties["provisioningState"] = "Failed" if error else "Succeeded"
-        plane.store.save(resource)
-
-    return Work(settle=settle)
-
-
 def deletion(plane: ControlPlane, resource: Resource) -> Work:
     """Build the work of deleting a network resource."""
 
@@ -110,11 +95,7 @@ def get(plane: ControlPlane, call: Call) -> Reply:
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
     """List network resources of a kind, in a group or the subscription."""
-    kind = _kind(call)
-    group = call.params.get("group")
-    if group is not None:
-        plane.group(group)
-    return Reply(200, {"value": [shown(resource) for resource in plane.store.of_type(kind, group)]})
+    return Reply(200, {"value": [shown(resource) for resource in plane.listed(call, _kind(call))]})
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:

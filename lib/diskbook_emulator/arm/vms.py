@@ -294,7 +294,4 @@ def view(plane: ControlPlane, call: Call) -> Reply:
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    group = call.params.get("group")
-    if group is not None:
-        plane.group(group)
-    return Reply(200, {"value": [seen(plane.store, vm) for vm in plane.store.of_type(VM, group)]})
+    return Reply(200, {"value": [seen(plane.store, vm) for vm in plane.listed(call, VM)]})

@@ -55,15 +55,7 @@ types: setup ## check types
 format: setup ## put code and notebooks into the project's style, strip notebook outputs, draw the house, list the articles, the points of the protocol, Azure's rules, the keys of --json and of scenarios, the columns of tables, and what a campaign takes
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 	@$(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
-	@$(BIN)/python -m checks.house
-	@$(BIN)/python -m checks.articles
-	@$(BIN)/python -m checks.protocol
-	@$(BIN)/python -m checks.formats
-	@$(BIN)/python -m checks.azure_rules
-	@$(BIN)/python -m checks.limits_data
-	@$(BIN)/python -m checks.documents
-	@$(BIN)/python -m checks.reference_pages
-	@$(BIN)/python -m checks.campaign
+	@$(BIN)/python -m checks.pages
 
 docs: browser ## build the documentation site into docs/_build/html, and check its pages in a browser (5 minutes)
 	@UV_SYSTEM_CERTS=$${UV_SYSTEM_CERTS:-1} UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(CURDIR)/.venv \

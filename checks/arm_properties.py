@@ -4,8 +4,6 @@
 release of the SDK. It imports all models, which takes some seconds: reason enough for a table.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib
 import io
@@ -92,7 +90,6 @@ def _is_resource(model: Any) -> bool:
 
 
 def main() -> None:
-    """Write the table."""
     TABLE.write_text(table(), "utf-8")
 
 

@@ -1,9 +1,7 @@
 """The articles in one table: scenario, notebook, sample run, and the verdicts that their claims get.
 
-`python -m checks.articles` (in `make format`) writes it into docs/reference/articles.md; a test compares.
+`make format` writes it into docs/reference/articles.md; a test compares.
 """
-
-from __future__ import annotations
 
 import csv
 from collections import Counter
@@ -58,7 +56,6 @@ def scenarios() -> dict[str, Scenario]:
 
 
 def page(runs: Path = paths.RUNS) -> str:
-    """The whole page as Markdown."""
     return HEAD + _table(rows(scenarios(), runs)) + BY_RUN + _table([_by_run(runs)])
 
 
@@ -108,12 +105,3 @@ def _table(lines: list[dict[str, str]]) -> str:
     names = list(lines[0])
     head = [f"| {' | '.join(names)} |", f"|{'|'.join('---' for _ in names)}|"]
     return "\n".join([*head, *(f"| {' | '.join(line.values())} |" for line in lines)]) + "\n"
-
-
-def main() -> None:
-    """Write docs/reference/articles.md."""
-    PAGE.write_text(page(), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -4,8 +4,6 @@ A request is a method, a path below its resource group, and a lawful body in whi
 bodies "<disks/d>" stands for the id of that resource.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 from collections.abc import Mapping
@@ -112,7 +110,6 @@ class Request:
 
     @property
     def whole_query(self) -> str:
-        """What stands after the path."""
         if self.query is not None:
             return self.query
         return f"api-version={VERSIONS.get(self.path.partition('/')[0], _NETWORK_VERSION)}"
@@ -157,13 +154,16 @@ def _value(value: Any) -> str:
 
 def disk(name: str = "d", query: str | None = None, **changes: Any) -> Request:
     """PUT a P30 in zone 1; `changes` by the short names of `_DISK`, or by names of the outermost members."""
-    keys = {_DISK.get(key, key): value for key, value in changes.items()}
-    return Request("PUT", f"disks/{name}", DISK, keys, query=query)
+    return Request("PUT", f"disks/{name}", DISK, _by_long_names(_DISK, changes), query=query)
 
 
 def change(name: str = "d", **changes: Any) -> Request:
     """PATCH a disk; `changes` as in `disk`."""
-    return Request("PATCH", f"disks/{name}", {}, {_DISK[key]: value for key, value in changes.items()})
+    return Request("PATCH", f"disks/{name}", {}, _by_long_names(_DISK, changes))
+
+
+def _by_long_names(keys: Mapping[str, str], changes: Mapping[str, Any]) -> Json:
+    return {keys.get(key, key): value for key, value in changes.items()}
 
 
 _DISK = {
@@ -196,12 +196,7 @@ def address(name: str = "ip", **changes: Any) -> Request:
         "idle_minutes": "properties.idleTimeoutInMinutes",
         "unknown": "properties.Sku",
     }
-    return Request(
-        "PUT",
-        f"publicIPAddresses/{name}",
-        ADDRESS,
-        {keys.get(key, key): value for key, value in changes.items()},
-    )
+    return Request("PUT", f"publicIPAddresses/{name}", ADDRESS, _by_long_names(keys, changes))
 
 
 def nic(name: str = "nic", **changes: Any) -> Request:
@@ -212,17 +207,13 @@ def nic(name: str = "nic", **changes: Any) -> Request:
         "subnet": f"{configuration}.subnet.id",
         "accelerated": "properties.enableAcceleratedNetworking",
     }
-    return Request(
-        "PUT", f"networkInterfaces/{name}", NIC, {keys.get(key, key): value for key, value in changes.items()}
-    )
+    return Request("PUT", f"networkInterfaces/{name}", NIC, _by_long_names(keys, changes))
 
 
 def nsg(**changes: Any) -> Request:
     """PUT a security group with one rule."""
     keys = {"priority": "properties.securityRules.0.properties.priority"}
-    return Request(
-        "PUT", "networkSecurityGroups/nsg", NSG, {keys[key]: value for key, value in changes.items()}
-    )
+    return Request("PUT", "networkSecurityGroups/nsg", NSG, _by_long_names(keys, changes))
 
 
 _VM = {
@@ -251,12 +242,12 @@ _VM = {
 
 def vm(name: str = "vm", **changes: Any) -> Request:
     """PUT a D4as_v4 in zone 1 with the interface; `changes` by the short names of `_VM`."""
-    return Request("PUT", f"virtualMachines/{name}", VM, {_VM[key]: value for key, value in changes.items()})
+    return Request("PUT", f"virtualMachines/{name}", VM, _by_long_names(_VM, changes))
 
 
 def resize(**changes: Any) -> Request:
     """PATCH the machine."""
-    return Request("PATCH", "virtualMachines/vm", {}, {_VM[key]: value for key, value in changes.items()})
+    return Request("PATCH", "virtualMachines/vm", {}, _by_long_names(_VM, changes))
 
 
 def attach(machine: str = "vm", **changes: Any) -> Request:

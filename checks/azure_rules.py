@@ -1,9 +1,7 @@
 """Azure's documented rules as one page, docs/reference/azure-rules.md.
 
-`python -m checks.azure_rules` (in `make format`) writes it; a test compares page and table.
+`make format` writes it; a test compares page and table.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 
@@ -16,7 +14,6 @@ MORE = ("Refused before a run by", "Source")
 
 
 def page() -> str:
-    """The whole page."""
     quoted = sum(rule.quoted for rule in RULES)
     known = sum(bool(rule.known) for rule in RULES)
     return "\n".join(
@@ -52,12 +49,3 @@ def _row(rule: Rule) -> tuple[str, ...]:
     requests = (f"`{request.words()}`" for request in (rule.breaks, rule.neighbour))
     answer = f"{rule.status} `{rule.code}`{inferred}"
     return f"{rule.name}{day}", *requests, answer, f"`{rule.known}`" if rule.known else "", rule.source
-
-
-def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page(), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

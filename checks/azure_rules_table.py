@@ -4,8 +4,6 @@
 scenario against the rules that are checked before a run; `azure_rules` writes the page from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 `make azurite` installs it (lib/azurite.sh). Its account and key are the ones that all its installations have.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shutil

@@ -11,8 +11,6 @@ I/Os ends, of which it has 43 per second. So the machines measure at times that 
 those that measure while others do not get more than their share.
 """
 
-from __future__ import annotations
-
 import argparse
 import fnmatch
 import os

@@ -1,7 +1,5 @@
 """A fleet on emulated volumes, measured as the step `fleet` does: its rate, and how alike machines fare."""
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """What a check of the emulated disk needs: disks, fio, and who else used the processors meanwhile."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

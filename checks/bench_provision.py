@@ -6,8 +6,6 @@ the article's own script creates its things, each after the one before. Delays a
 profile, recorded where a recording was found; none of this says how fast Azure is.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -149,7 +147,6 @@ def serial_s(durations_s: Mapping[str, float]) -> float:
 
 
 def table(rows: Iterable[Timing]) -> list[str]:
-    """Lines to print."""
     lines = [
         f"Provisioning {SCENARIO} (emulated; delays of the profile, time scale {SCALE}, times unscaled)",
         "",

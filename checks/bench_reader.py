@@ -7,16 +7,11 @@ that were outstanding when that ended are the disk's to answer, not ours. Ends w
 limit. Limits are for a quiet machine.
 """
 
-from __future__ import annotations
-
 import json
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +19,6 @@ from pathlib import Path
 
 from checks import many_runs
 from diskbook.batch.catalogue import rebuild
-from diskbook.facts import paths
 from diskbook.results import tables
 from diskbook.results.run import Run
 
@@ -43,7 +37,6 @@ class Row:
 
     @property
     def text(self) -> str:
-        """As a line of the table."""
         missed = "" if self.seconds <= self.most_s else "   missed"
         return f"{self.task:<44}{self.seconds:>8.2f}{self.most_s:>9.2f}{missed}"
 
@@ -119,25 +112,7 @@ def _best(words: Sequence[str], runs: Path) -> float:
 
 
 def _seconds(words: Sequence[str], runs: Path) -> float:
-    """Run a command on the runs of a folder, and time it with the start of its process.
-
-    Raises
-    ------
-    SystemExit
-        When it fails; with what it said.
-    """
-    began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "diskbook", *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=paths.ROOT,
-        env={**os.environ, "DISKBOOK_RUNS": str(runs)},
-    )
-    if done.returncode:
-        sys.exit(f"diskbook {words[0]} ended with {done.returncode}: {done.stderr or done.stdout}")
-    return time.monotonic() - began
+    return many_runs.seconds_and_gib(words, runs)[0]
 
 
 if __name__ == "__main__":

@@ -5,14 +5,10 @@ catalogue's own writer, all of one scenario, so that every run is read. Each com
 whose largest memory the system tells. Ends with 1 when a limit is missed. Limits are for a quiet machine.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +18,6 @@ from pathlib import Path
 
 from checks import many_runs
 from diskbook.batch.catalogue import join
-from diskbook.facts import paths
 from diskbook.results.run import Run
 
 RUNS, TRIALS_OF_RUN, BINS_OF_TRIAL = (100, 1_000, 10_000), 100, 200
@@ -60,8 +55,8 @@ def _measured(folder: Path) -> Iterator[Seen]:
     for number in RUNS:
         many_runs.catalogued(folder, range(made, number), TRIALS_OF_RUN, BINS_OF_TRIAL)
         made = number
-        compare_s, gib = _command(["compare", "--scenario", "zone-disks", "--json"], folder)
-        list_s, _ = _command(["list"], folder)
+        compare_s, gib = many_runs.seconds_and_gib(["compare", "--scenario", "zone-disks", "--json"], folder)
+        list_s, _ = many_runs.seconds_and_gib(["list"], folder)
         seen = Seen(number, compare_s, gib, list_s, _join_s(folder))
         trials = number * TRIALS_OF_RUN
         print(
@@ -87,29 +82,6 @@ def _join_s(folder: Path) -> float:
         times.append(time.monotonic() - began)
     shutil.rmtree(run.folder)
     return statistics.median(times)
-
-
-def _command(words: Sequence[str], runs: Path) -> tuple[float, float]:
-    """Seconds and GiB that a command takes, with the start of its process.
-
-    Raises
-    ------
-    SystemExit
-        When it fails.
-    """
-    began = time.monotonic()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "diskbook", *words],
-        stdout=subprocess.DEVNULL,
-        cwd=paths.ROOT,
-        env={**os.environ, "DISKBOOK_RUNS": str(runs)},
-    )
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        sys.exit(f"diskbook {words[0]} ended with {child.returncode}")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return time.monotonic() - began, usage.ru_maxrss * unit / 2**30
 
 
 def _checks(seen: Sequence[Seen]) -> Iterator[tuple[str, bool]]:

@@ -3,8 +3,6 @@
 Ends with 1 when a task takes longer than it may.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -52,7 +50,6 @@ class Timing:
 
     @property
     def text(self) -> str:
-        """The row as printed."""
         ours = f"{self.task:<42}{self.ours_s:>8.3f}{self.most_s:>9.1f}"
         other = f"{self.other:<42}{self.other_s:>8.3f}{self.other_s / self.ours_s:>7.1f}x"
         return f"{ours}   {other}{'   missed' if self.is_late else ''}"

@@ -8,8 +8,6 @@ It also prints what the batch's own process takes a run: the loop, the table, th
 Ends with 1 where one of the two is worse than promised.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import os
@@ -205,7 +203,6 @@ def head(scale: float) -> str:
 
 
 def line(row: Timing, single: Timing) -> str:
-    """One line of the table."""
     limit = "  the cores are the limit" if row.busy > FULL else ""
     return (
         f"{row.workers:>7}{row.runs:>6}{row.wall_s:>8.1f}{row.per_minute:>10.2f}"

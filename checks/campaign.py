@@ -1,6 +1,6 @@
 """What a campaign of a thousand runs takes, by the numbers that `diskbook plan` and `diskbook batch` go by.
 
-`python -m checks.campaign` (in `make format`) writes its tables into docs/how-to/campaign.md, for the
+`make format` writes its tables into docs/how-to/campaign.md, for the
 batch of docs/how-to/campaign.toml; a test compares. No network is asked: prices are those of the dated table.
 """
 
@@ -78,7 +78,6 @@ class Campaign:
 
     @property
     def parts(self) -> list[Part]:
-        """Each part once."""
         return list(dict.fromkeys(self.runs))
 
     @property
@@ -88,7 +87,6 @@ class Campaign:
 
     @property
     def usd(self) -> float:
-        """Expected cost."""
         return math.fsum(run.price.expected_usd for run in self.runs)
 
     def requests(self, name: str) -> int:
@@ -176,7 +174,6 @@ def _parts(name: str, preset: str, regions: Sequence[str]) -> Iterator[Part]:
 
 
 def tables(campaign: Campaign) -> str:
-    """All tables of the page."""
     parts = [
         _whole(campaign),
         _by_scenario(campaign),
@@ -362,12 +359,3 @@ def with_tables(page: str, made: str) -> str:
     """Put the tables in the place of those that the page has."""
     before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}\n{made}\n{END}{rest.partition(END)[2]}"
-
-
-def main() -> None:
-    """Write the tables into docs/how-to/campaign.md."""
-    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), tables(read())), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

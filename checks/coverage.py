@@ -8,8 +8,6 @@ why a condition is refused in more than 20 % of runs. `--docs FILE` writes the t
 docs/explanation/coverage.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import functools
@@ -191,7 +189,8 @@ def run_part(part: Part, quick: bool, seed: int, jobs: int) -> list[Any]:
     )
     with _mapping(jobs) as mapped:
         rows = [row for rows in mapped(measure, list(part.module.cells(quick=quick))) for row in rows]
-    print(part.module.text(rows), end="\n\n", flush=True)
+    title, text = getattr(part.module, "TITLE", ""), getattr(part.module, "text", None)
+    print(text(rows) if text else coverage_rule.table(title, rows), end="\n\n", flush=True)
     return rows
 
 

@@ -5,8 +5,6 @@ every third visit one comes right after the attach, as a run plans it. Counted a
 settled disks, and verdicts without a word although the ratio right after an attach is another one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import product
@@ -30,6 +28,10 @@ NOISE = (0.005, 0.01, 0.03)
 UNSETTLED = "one arm, without settling"
 LASTS = "one arm, and it outlasts the visit"
 KNOWN_LIMIT = "all trials of a visit are slow alike, and none shows it: let disks settle longer"
+TITLE = (
+    "slow after an attach, shares of runs: false of settled disks, silent although the ratio changes, "
+    f"'depends', not excluded or not checked (?: known limit: {KNOWN_LIMIT})"
+)
 
 
 class Planted(NamedTuple):
@@ -94,7 +96,6 @@ class Row(NamedTuple):
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
-    """List what is simulated."""
     for planted, noise, design in product(PLANTED, NOISE, DESIGNS[: 1 if quick else None]):
         yield Cell(planted, *design, noise)
 
@@ -149,17 +150,3 @@ def _is_false(late: np.ndarray, verdict: np.ndarray) -> np.ndarray:
     return np.asarray(
         wrong_side | ((verdict == Verdict.EQUIVALENT) & (abs(math.log(RATIO)) > math.log1p(MARGIN)))
     )
-
-
-def text(rows: list[Row]) -> str:
-    """A line a cell."""
-    lines = [
-        "slow after an attach, shares of runs in %: false of settled disks, silent although the ratio "
-        f"changes, 'depends', not excluded or not checked (?: known limit: {KNOWN_LIMIT})"
-    ]
-    for row in rows:
-        cell, marks = row.cell, " ?" * row.is_known_limit + " !" * row.is_off
-        shares = "".join(f"{100 * share:7.1f}" for share in row[2:])
-        design = f"{cell.replicates} x {cell.blocks} ±{cell.noise:.1%}"
-        lines.append(f"  {cell.planted.name:36}{design:>14}{shares}{marks}")
-    return "\n".join(lines)

@@ -6,8 +6,6 @@ printed, flagged or refused is for the gates of the analysis to say: it depends 
 the noise that was planted.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping

@@ -1,12 +1,9 @@
 """What `make coverage` found, as tables for docs/explanation/coverage.md."""
 
-from __future__ import annotations
-
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from checks import (
     coverage_attach,
@@ -78,15 +75,14 @@ class Line(NamedTuple):
 def of_cells(rows: Iterable[coverage_cells.Row]) -> Iterator[Line]:
     """A line a condition and scope; one replicate, which says nothing of other disks, counts nowhere."""
     kept = [row for row in rows if not _says_nothing(row)]
-    for place in dict.fromkeys((row.condition.name, row.scope) for row in kept):
-        here = [row for row in kept if (row.condition.name, row.scope) == place]
+    for (name, scope), here in _by(kept, lambda row: (row.condition.name, row.scope)).items():
         judged = [row for row in here if row.status not in ("refused", "flagged")]
-        shares = [row.refused for row in here], [row.flagged for row in here]
+        refused, flagged = [row.refused for row in here], [row.flagged for row in here]
         false = [row.false_positive for row in judged]
         coverages = [row.coverage for row in judged]
-        yield Line(*place, coverages, *shares, _words(here), _sizes(judged), false)
+        yield Line(name, scope, coverages, refused, flagged, _words(here), _sizes(judged), false)
         if here[0].condition.slow_lost or here[0].condition.slow_repeated:
-            yield _of_bounds(place, here)
+            yield _of_bounds((name, scope), here)
 
 
 def _of_bounds(place: tuple[str, str], rows: Sequence[coverage_cells.Row]) -> Line:
@@ -132,11 +128,8 @@ def without_reason(rows: Sequence[coverage_cells.Row]) -> list[str]:
 
 def of_percentiles(rows: Iterable[coverage_percentiles.Row]) -> Iterator[Line]:
     """A line a percentile and noise."""
-    for name, group in itertools.groupby(rows, key=lambda row: row.cell.name):
-        here = list(group)
-        words = ["FAILED"] * any(row.is_off for row in here)
-        if any(row.is_known_limit for row in here):
-            words.append(f"known limit: {coverage_percentiles.KNOWN_LIMIT}")
+    for name, here in _by(rows, lambda row: row.cell.name).items():
+        words = _marks(here, coverage_percentiles.KNOWN_LIMIT)
         apart = [row.apart for row in here]
         claim = "percentile ratio of a typical trial, these disks"
         sizes = [f"{row.cell.replicates} x {row.cell.blocks}" for row in here]
@@ -146,11 +139,8 @@ def of_percentiles(rows: Iterable[coverage_percentiles.Row]) -> Iterator[Line]:
 def of_noise(rows: Iterable[coverage_noise.Row]) -> Iterator[Line]:
     """A line a noise of real machines and claim."""
     kept = [row for row in rows if not row.is_refused]
-    for name, scope in dict.fromkeys((row.cell.condition.name, row.scope) for row in kept):
-        here = [row for row in kept if (row.cell.condition.name, row.scope) == (name, scope)]
-        words = ["FAILED"] * any(row.is_off for row in here)
-        if any(row.is_known_limit for row in here):
-            words.append(f"known limit: {coverage_noise.KNOWN_LIMIT}")
+    for (name, scope), here in _by(kept, lambda row: (row.cell.condition.name, row.scope)).items():
+        words = _marks(here, coverage_noise.KNOWN_LIMIT)
         if scope == coverage_noise.HOURS and any(row.is_conservative for row in here):
             words.append(f"conservative: {coverage_noise.CONSERVATIVE}")
         sizes = [f"{row.cell.replicates} x {row.cell.blocks}" for row in here]
@@ -170,14 +160,12 @@ def of_held(rows: Iterable[coverage_held.Row]) -> Iterator[Line]:
 
 def of_knees(rows: Iterable[coverage_knee.Row]) -> Iterator[Line]:
     """A line a noise and number of blocks, over caps and numbers of depths."""
-    listed = list(rows)
-    for place in dict.fromkeys(row.cell.condition for row in listed):
-        here = [row for row in listed if row.cell.condition == place]
+    for place, here in _by(rows, lambda row: row.cell.condition).items():
         judged = [row for row in here if not row.is_refused]
         widest = max((row.half_width for row in judged), default=math.nan)
         words = ["FAILED"] * any(row.is_off for row in here)
         words += [f"half-width at most {widest:.1%}"] if judged else ["too few blocks for an interval"]
-        words += [f"known limit: {coverage_knee.KNOWN_LIMIT}"] * any(row.is_known_limit for row in here)
+        words += [f"{LIMITED}{coverage_knee.KNOWN_LIMIT}"] * any(row.is_known_limit for row in here)
         words += [f"allows for {UNEVEN:.0%} that uneven load costs"] * (here[0].cell.disks > 1)
         refused, coverages = [row.refused for row in here], [row.coverage for row in judged]
         sizes = [row.cell.size for row in judged]
@@ -186,9 +174,7 @@ def of_knees(rows: Iterable[coverage_knee.Row]) -> Iterator[Line]:
 
 def of_runs(rows: Iterable[coverage_runs.Row]) -> Iterator[Line]:
     """A line a condition of runs beside runs, over their sizes."""
-    listed = list(rows)
-    for name in dict.fromkeys(row.cell.name for row in listed):
-        here = [row for row in listed if row.cell.name == name]
+    for name, here in _by(rows, lambda row: row.cell.name).items():
         is_pair = math.isnan(here[0].cell.spread)
         claim = "ratio of ratios, disks like these" if is_pair else "spread between runs"
         sizes = ["+".join(map(str, row.cell.replicates)) for row in here]
@@ -215,14 +201,24 @@ def _words_of_runs(rows: Sequence[coverage_runs.Row]) -> str:
 
 def of_outlooks(rows: Iterable[coverage_outlooks.Row]) -> Iterator[Line]:
     """A line a noise and kind of outlook, with the share of runs in which it came true."""
-    listed = list(rows)
-    for name, claim in dict.fromkeys((row.cell.level.name, row.cell.claim) for row in listed):
-        here = [row for row in listed if (row.cell.level.name, row.cell.claim) == (name, claim)]
-        words = ["FAILED"] * any(row.is_off for row in here)
-        if any(row.is_known_limit for row in here):
-            words.append(f"known limit: {coverage_outlooks.KNOWN_LIMIT}")
+    for (name, claim), here in _by(rows, lambda row: (row.cell.level.name, row.cell.claim)).items():
+        words = _marks(here, coverage_outlooks.KNOWN_LIMIT)
         sizes = [f"{row.cell.n} then {row.cell.more}" for row in here]
         yield Line(name, claim, [row.kept for row in here], [], [], "; ".join(words), sizes)
+
+
+def _by(rows: Iterable[Any], key: Callable[[Any], Any]) -> dict[Any, list[Any]]:
+    """Rows by what they have in common, in the order in which that first comes."""
+    groups: dict[Any, list[Any]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
+
+
+def _marks(rows: Sequence[Any], known_limit: str) -> list[str]:
+    """Words on rows that are off, and on those that cover too little by a known limit."""
+    limited = [f"{LIMITED}{known_limit}"] * any(row.is_known_limit for row in rows)
+    return ["FAILED"] * any(row.is_off for row in rows) + limited
 
 
 def table(lines: Iterable[Line]) -> str:
@@ -308,10 +304,7 @@ def of_stationarity(rows: Iterable[coverage_stationarity.Row]) -> str:
 def of_limits(rows: Iterable[coverage_limits.Row]) -> str:
     """What the analysis says of planted limits, as a Markdown table: a line a limit, over designs."""
     heads = ("Limit on", "Times below", "False, %", "Decided where moved, %", "Refused, %", "In ms, %")
-    by_limit: dict[tuple[str, str], list[coverage_limits.Row]] = {}
-    for row in rows:
-        times = "" if math.isnan(row.cell.times) else f"{row.cell.times:g}"
-        by_limit.setdefault((row.cell.place, times), []).append(row)
+    by_limit = _by(rows, lambda row: (row.cell.place, f"{row.cell.times:g}".replace("nan", "")))
     lines = []
     for limit, here in sorted(by_limit.items(), key=lambda item: -_falsest(item[1])):
         shares = ([getattr(row, name) for row in here] for name in ("false", "decided", "refused", "latency"))
@@ -328,12 +321,8 @@ def of_attach(rows: Iterable[coverage_attach.Row]) -> str:
     """What is said of disks that are slow after an attach, as a table: a line an effect and noise."""
     heads = ("Slow after an attach", "Noise", "False, %", "Silent, %", "Depends, %", "Open, %", "Marks")
     lines = []
-    for (planted, noise), group in itertools.groupby(
-        rows, key=lambda row: (row.cell.planted, row.cell.noise)
-    ):
-        here = list(group)
-        words = ["FAILED"] * any(row.is_off for row in here)
-        words += [f"known limit: {coverage_attach.KNOWN_LIMIT}"] * here[0].is_known_limit
+    for (planted, noise), here in _by(rows, lambda row: (row.cell.planted, row.cell.noise)).items():
+        words = _marks(here, coverage_attach.KNOWN_LIMIT)
         parts = ([getattr(row, name) for row in here] for name in ("false", "silent", "depends", "open"))
         lines.append((planted.name, f"{noise:.1%}", *map(_range, parts), "; ".join(words)))
     return _markdown(heads, lines)
@@ -363,10 +352,7 @@ def write(
 ) -> None:
     """Put tables into a document, between its two marks, with their summary first.
 
-    Raises
-    ------
-    UsageError
-        When there is no such document, or it has no such marks.
+    Raises UsageError when there is no such document, or it has no such marks.
     """
     of_lines = {
         "Ratios": list(of_cells(rows)),
@@ -395,10 +381,7 @@ def write(
 def around(path: Path) -> tuple[str, str]:
     """Text of a document before and after its two marks.
 
-    Raises
-    ------
-    UsageError
-        When there is no such document, or it has no such marks.
+    Raises UsageError when there is no such document, or it has no such marks.
     """
     try:
         before, begin, rest = path.read_text("utf-8").partition(BEGIN)

@@ -5,8 +5,6 @@ stands still. fio's jobs of one I/O are played on the same disk, logged as fio d
 functions that the analysis uses. An interval is held against the ratio of the open loop's typical trials.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -32,6 +30,7 @@ LEAST_S = 3.0
 P999 = 3.0902  # standard deviations
 QUANTITIES = {"mean": "lat_mean_ms", "p99": "lat_p99_ms"}
 _AT_ONCE = 100
+TITLE = "held rates, these disks: truth, refused runs, coverage and half-width, of mean and p99"
 
 
 class Arm(NamedTuple):
@@ -190,16 +189,3 @@ def _read(ended_ms: np.ndarray, own_ms: np.ndarray, rate: float, runtime_ms: flo
         (intended.mean_least_ms, intended.p99_least_ms),
     )
     return np.array([latency, least, (intended.p99_rise, intended.p99_rise)])
-
-
-def text(rows: list[Row]) -> str:
-    """A line a cell, mean and p99 across."""
-    lines = ["held rates, these disks: truth, coverage, half-width and refused runs in %, of mean and p99"]
-    for mean, p99 in zip(rows[::2], rows[1::2], strict=True):
-        numbers = "   ".join(
-            f"{row.quantity} {row.truth:.3f}: {100 * row.coverage:5.1f} ±{100 * row.half_width:.1f}"
-            f" r{100 * row.refused:.0f}" + " !" * row.is_off
-            for row in (mean, p99)
-        )
-        lines.append(f"  {mean.cell.rate:,}/s, {mean.cell.name}: {numbers}")
-    return "\n".join(lines)

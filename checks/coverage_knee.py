@@ -8,8 +8,6 @@ Trials of volumes are played I/O by I/O: without a ramp, counted until their tim
 chance loads unevenly.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -41,6 +39,10 @@ KNOWN_LIMIT = f"knees of smooth bends are up to {MOST_TOO_DEEP:.0%} too deep"
 WIDEST = 0.10
 """Half-width that five blocks are to stay within, where blocks differ by `CALM` at most."""
 CALM = 0.05
+TITLE = (
+    "knees: coverage of nominal 95 % intervals, median half-width, runs without one, relative bias; NaN "
+    f"where all are refused (?: known limit: {KNOWN_LIMIT})"
+)
 
 
 class Cell(NamedTuple):
@@ -244,20 +246,3 @@ def _one_server(depths: np.ndarray, latency_ms: np.ndarray, cap_iops: np.ndarray
         waiting = per_ms * serve_ms * (1 + waiting)
         rates = np.where(depths == in_flight, 1000.0 * per_ms, rates)
     return rates
-
-
-def text(rows: list[Row]) -> str:
-    """A line a curve, noise and number of blocks."""
-    lines = [
-        "knees: coverage of nominal 95 % intervals in %, median half-width in %",
-        f"  {'cap, IOPS':>10}{'depths':>8}{'blocks':>8}{'block sd':>10}{'trial sd':>10}",
-    ]
-    for row in rows:
-        cell = row.cell
-        place = (
-            f"{cell.cap_iops:10,.0f}{len(cell.depths):8}{cell.blocks:8}{cell.block:10.1%}{cell.trial:10.1%}"
-        )
-        numbers = "refused" if row.is_refused else f"{100 * row.coverage:.1f} ±{100 * row.half_width:.2f}"
-        limit = cell.pool + f" ? smooth bend, {row.too_deep:+.1%}" * row.is_known_limit
-        lines.append(f"  {place}  {numbers}{limit}" + " !" * row.is_off)
-    return "\n".join(lines)

@@ -8,8 +8,6 @@ At most 2 % of the comparisons of a cell may get a false verdict. Where a limit 
 ratio by more than 2.5 %, at most 2 % may get a verdict at all. No difference in ms is printed of deep cells.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -41,6 +39,10 @@ MOVED, DUE = 0.025, 1.1
 UNLIKE = 1.05
 """How much more one arm slows with depth than the other where they slow unlike."""
 REPLICATES = 3
+TITLE = (
+    "hidden limits: shares of comparisons with a false verdict, with any, refused, with a difference in ms; "
+    "and with a verdict (`decided`) of those that the limit moves by more than 2.5 %"
+)
 
 
 class Cell(NamedTuple):
@@ -96,7 +98,6 @@ class Row(NamedTuple):
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
-    """List what is planted."""
     deep = [(place, times) for place in ("both arms", "one arm", "one machine") for times in TIMES]
     single = [
         (f"single I/Os, {place}, {probe}", times)
@@ -193,18 +194,3 @@ def is_false(outcome: Outcome, kind: Verdict, truth: float) -> bool:
     if kind is Verdict.EQUIVALENT:
         return abs(math.log(truth)) > math.log1p(MARGIN)
     return kind is Verdict.DIFFERENCE and (outcome.ratio - 1) * (truth - 1) <= 0
-
-
-def text(rows: list[Row]) -> str:
-    """A line a cell."""
-    lines = [
-        "hidden limits: % of comparisons with a false verdict, with any, refused, with a difference in ms;",
-        "and with a verdict of those that the limit moves by more than 2.5 %",
-        f"  {'on':34}{'times':>6}{'blocks':>7}{'false':>8}{'any':>8}{'refused':>8}{'ms':>8}{'moved':>8}",
-    ]
-    for row in rows:
-        place, times, blocks = row.cell
-        shares = (row.false, row.verdict, row.refused, row.latency, row.decided)
-        numbers = "".join(f"{100 * share:8.1f}" for share in shares)
-        lines.append(f"  {place:34}{times:6.2f}{blocks:7}{numbers}" + " !" * row.is_off)
-    return "\n".join(lines)

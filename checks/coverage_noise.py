@@ -9,11 +9,9 @@ the long run. Where a disk's latency wanders, blocks near to each other share it
 that, so the second is a known limit; where the wander lasts hours, hours between blocks are the remedy.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -48,6 +46,10 @@ KNOWN_LIMIT = (
 )
 
 Array = np.ndarray
+TITLE = (
+    "noise of real machines (Azure VM Noise 2024): coverage and half-width, NaN where refused "
+    f"(?: known limit: {KNOWN_LIMIT})"
+)
 
 
 @dataclass(frozen=True)
@@ -242,33 +244,3 @@ def _row(cell: Cell, scope: str, interval: intervals.Interval, truth: Array) -> 
     covers = (interval.low <= truth) & (truth <= interval.high)
     half = np.expm1((interval.high - interval.low) / 2)
     return Row(cell, scope, len(truth), float(covers.mean()), float(np.median(half)))
-
-
-def _of(row: Row) -> tuple[str, str]:
-    return row.cell.condition.name, row.scope
-
-
-def _text(row: Row) -> str:
-    design = f"{row.cell.replicates} x {row.cell.blocks}"
-    if row.is_refused:
-        return f"{design}: refused"
-    mark = " !" * row.is_off + " ?" * row.is_known_limit + " +" * row.is_conservative
-    return f"{design}: {100 * row.coverage:5.1f} ±{100 * row.half_width:.2f}{mark}"
-
-
-def text(rows: Sequence[Row]) -> str:
-    """Coverage of each scope under each noise, a line a number of replicates; what falls short is named."""
-    lines = [
-        "noise of real machines (Azure VM Noise 2024): coverage and half-width in %, by replicates x blocks"
-    ]
-    ordered = sorted(rows, key=lambda row: (_of(row), row.cell.replicates))
-    for (name, scope), group in itertools.groupby(ordered, key=_of):
-        lines.append(f"  {name}: {scope}")
-        for _, across in itertools.groupby(group, key=lambda row: row.cell.replicates):
-            lines.append("    " + "  ".join(map(_text, across)))
-    limited = [row for row in rows if row.is_known_limit]
-    if limited:
-        worst = min(limited, key=lambda row: row.coverage)
-        lowest = f"lowest {100 * worst.coverage:.1f} % ({worst.cell.condition.name})"
-        lines.append(f"  known limit: {len(limited)} cells of {LASTING} under 93 %, {lowest}; {KNOWN_LIMIT}")
-    return "\n".join(lines)

@@ -5,8 +5,6 @@ will be, from a pilot. Runs are simulated, continued or measured again, and it i
 interval is as narrow as was said, or narrower: 75 to 90 % are to be.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -24,6 +22,10 @@ UNITS = (2, 3, 5, 10)
 BLOCKS = 3
 REPLICATES_MORE, BLOCKS_MORE, FRESH = "replicates more", "blocks more", "a fresh run, from a pilot"
 KNOWN_LIMIT = "rare slow trials that did not occur yet are in no spread"
+TITLE = (
+    "outlooks: share of runs in which a width that is said with 80 % comes true "
+    f"(?: known limit: {KNOWN_LIMIT})"
+)
 
 
 class Cell(NamedTuple):
@@ -59,7 +61,6 @@ class Row(NamedTuple):
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
-    """List what is simulated."""
     for level in LEVELS[:2] if quick else LEVELS:
         for claim in (REPLICATES_MORE, BLOCKS_MORE, FRESH):
             for n in UNITS[1:2] if quick else UNITS:
@@ -93,13 +94,3 @@ def _half(units: np.ndarray) -> np.ndarray:
     """Half-widths on the log scale."""
     shown = intervals.t_interval(units)
     return np.asarray((shown.high - shown.low) / 2)
-
-
-def text(rows: list[Row]) -> str:
-    """A line a cell."""
-    lines = ["outlooks: share of runs in which a width that is said with 80 % comes true, in %"]
-    for row in rows:
-        cell, marks = row.cell, " ?" * row.is_known_limit + " !" * row.is_off
-        size = f"{cell.n} then {cell.more}"
-        lines.append(f"  {cell.level.name:14}{cell.claim:28}{size:>12}{100 * row.kept:7.1f}{marks}")
-    return "\n".join(lines)

@@ -6,8 +6,6 @@ percentiles. Where bursts hit the arm alone, the ratio of a typical trial and th
 unlike each other: the first is then taken from many simulated trials, and is what the interval must hold.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -35,6 +33,10 @@ TRUTH_BLOCKS = 5_000
 """Blocks from which the ratio of a typical trial is taken, where it is not the planted one."""
 KNOWN_LIMIT = (
     "few blocks may all meet the bursts of the arm, or none may, and nothing shows it: measure 5 x 5 or more"
+)
+TITLE = (
+    "percentile ratios of a typical trial, these disks: coverage, half-width, and share of runs in which the "
+    f"ratio of all I/Os is another (?: known limit: {KNOWN_LIMIT})"
 )
 
 
@@ -151,20 +153,3 @@ def _chances(edges: np.ndarray, median_ns: np.ndarray) -> np.ndarray:
     below[:, 0], below[:, -1] = 0.0, 1.0
     chances: np.ndarray = np.diff(below)
     return chances
-
-
-def _text(row: Row) -> str:
-    marks = " ?" * row.is_known_limit + " !" * row.is_off
-    design = f"{row.cell.replicates} x {row.cell.blocks}"
-    return f"{design}: {100 * row.coverage:5.1f} ±{100 * row.half_width:.1f}, {row.apart:.0%} apart{marks}"
-
-
-def text(rows: list[Row]) -> str:
-    """A line a noise and quantile, designs across."""
-    lines = [
-        "percentile ratios of a typical trial, these disks: coverage and half-width in %, and runs in which "
-        f"the ratio of all I/Os is another, by replicates x blocks (?: known limit: {KNOWN_LIMIT})"
-    ]
-    for name, group in itertools.groupby(rows, key=lambda row: row.cell.name):
-        lines.append(f"  {name}: {'  '.join(map(_text, group))}")
-    return "\n".join(lines)

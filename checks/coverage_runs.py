@@ -6,8 +6,6 @@ show a difference, whatever their numbers of replicates and their spreads. A pla
 is to be found in 80 % at the size that `diskbook plan` names for it. Pairs without a verdict are counted.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator
@@ -36,6 +34,10 @@ SD = 0.05
 RUNS_OF_SPREAD = (
     *((replicates,) * runs for runs, replicates in ((3, 2), (3, 5), (5, 3), (20, 2), (20, 5))),
     *((10, 10, 3), (3, 20, 20, 20)),
+)
+TITLE = (
+    "runs beside runs: coverage of nominal 95 % intervals; pairs that show a difference, by one comparison "
+    "and by any of seven; NaN for no verdict"
 )
 
 
@@ -109,7 +111,6 @@ class Row(NamedTuple):
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
-    """List what is simulated."""
     for level in LEVELS[1:2] if quick else LEVELS:
         for sizes in SIZES[:2] if quick else SIZES:
             yield Cell(level, sizes)
@@ -185,18 +186,3 @@ def _spread(cell: Cell, n_runs: int, rng: np.random.Generator) -> Row:
     covers = float(np.mean([item.low <= cell.spread <= item.high for item in spreads]))
     shown = float(np.mean([item.p < verdicts.ALPHA for item in spreads]))
     return Row(cell, n_runs, covers, math.nan if cell.spread else shown)
-
-
-def text(rows: list[Row]) -> str:
-    """A line a condition and size."""
-    lines = [
-        "runs beside runs: coverage of nominal 95 % intervals in %; pairs that show a difference in %, by "
-        "one comparison and by any of seven; - for no verdict"
-    ]
-    for row in rows:
-        size = "+".join(map(str, row.cell.replicates[:4])) + "..." * (len(row.cell.replicates) > 4)
-        shares = "".join(
-            f"{'-' if math.isnan(share) else f'{100 * share:.1f}':>7}" for share in (row.shown, row.family)
-        )
-        lines.append(f"  {row.cell.name:66}{size:>14}{100 * row.coverage:7.1f}{shares}{' !' * row.is_off}")
-    return "\n".join(lines)

@@ -4,8 +4,6 @@ Samples of trials are simulated with autocorrelated noise (AR(1) in logs), stead
 judged by the function that the analysis uses. A fall is to be seen where it is large against that noise.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping

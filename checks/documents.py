@@ -1,9 +1,7 @@
 """The keys that commands print with --json as one page, docs/reference/json.md.
 
-`python -m checks.documents` (in `make format`) writes it; a test compares.
+`make format` writes it; a test compares.
 """
-
-from __future__ import annotations
 
 import types
 from collections.abc import Iterator
@@ -25,7 +23,6 @@ significant digits. `make format` writes this page from the records that the com
 
 
 def page() -> str:
-    """The page as Markdown."""
     return "\n".join([_HEAD, *(line for document in DOCUMENTS for line in _of(document))])
 
 
@@ -58,7 +55,3 @@ def _kind(kind: Any) -> str:
     if issubclass(kind, Record):
         return "object"
     return {str: "text", bool: "true or false", int: "whole number", float: "number"}[kind]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")

@@ -1,9 +1,7 @@
 """Formats x versions x {read, refused, why} as one table, for docs/reference/formats.md.
 
-`python -m checks.formats` (in `make format`) writes the page; a test tries every row and compares.
+`make format` writes the page; a test tries every row and compares.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -74,7 +72,6 @@ ROWS = (
 
 
 def page() -> str:
-    """Write all rows as a page of Markdown."""
     cells = [COLUMNS, ("---",) * len(COLUMNS), *map(_cells, ROWS)]
     return _HEAD + "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
@@ -82,12 +79,3 @@ def page() -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     words = f'"... {row.words} ..."' if row.words else ""
     return row.format, row.versions, row.case, row.outcome, words
-
-
-def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page(), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

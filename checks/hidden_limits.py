@@ -8,8 +8,6 @@ near a limit, and equal disks that draw burst credit of which nobody knows how m
 otherwise. `coverage_limits` plants those between 1 and 4 times.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -1,9 +1,7 @@
 """The house in one picture: the layers of pyproject.toml, and what each package is for.
 
-`python -m checks.house` (in `make format`) writes it into CONTRIBUTING.md; a test compares both.
+`make format` writes it into CONTRIBUTING.md; a test compares both.
 """
-
-from __future__ import annotations
 
 import ast
 import tomllib
@@ -42,13 +40,3 @@ def with_picture(guide: str, drawn: str) -> str:
     """Put the picture in the place of the one that the guide has."""
     before, _, rest = guide.partition(BEGIN)
     return before + drawn + rest.partition(END)[2]
-
-
-def main() -> None:
-    """Write the picture into CONTRIBUTING.md."""
-    drawn = picture(layers((paths.ROOT / "pyproject.toml").read_text("utf-8")))
-    GUIDE.write_text(with_picture(GUIDE.read_text("utf-8"), drawn), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

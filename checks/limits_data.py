@@ -1,9 +1,7 @@
 """The documented limits of VM sizes as files for others: data/limits, as CSV and Parquet.
 
-`python -m checks.limits_data` (in `make format`) writes them; a test compares their contents.
+`make format` writes them; a test compares their contents.
 """
-
-from __future__ import annotations
 
 from dataclasses import fields
 
@@ -35,13 +33,9 @@ def table() -> pa.Table:
     return pa.Table.from_pylist([vars(row) for row in all_limits()], schema)
 
 
-def main() -> None:
+def write() -> None:
     """Write both files; a Parquet file with the same content stays, since its bytes are its writer's."""
     FOLDER.mkdir(exist_ok=True)
     CSV.write_text(csv_text(), "utf-8")
     if not PARQUET.is_file() or not pq.read_table(PARQUET).equals(table(), check_metadata=True):
         pq.write_table(table(), PARQUET, compression="zstd")
-
-
-if __name__ == "__main__":
-    main()

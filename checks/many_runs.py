@@ -1,10 +1,14 @@
 """Folders of many runs: the samples' manifests and rows with other names, days and numbers."""
 
-from __future__ import annotations
-
 import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -17,7 +21,6 @@ from diskbook.facts import paths
 from diskbook.results.run import Run
 
 SAMPLES = sorted(paths.RUNS.glob("sample-*"))
-HOSTILE = "<b>run & 'x' \u202e%2F #1"
 RATIOS = ["ratio", "ci_low", "ci_high"]
 _FIRST = datetime(2026, 9, 1, 8, tzinfo=UTC)
 
@@ -129,7 +132,24 @@ def _column(values: Any, kind: pa.DataType, number: int) -> pa.Array | pa.Chunke
     return values if isinstance(values, pa.ChunkedArray | pa.Array) else pa.array(values, kind)
 
 
-def manifest_of(sample: str) -> dict[str, Any]:
-    """Manifest of a committed sample."""
-    read: dict[str, Any] = json.loads((paths.RUNS / sample / "manifest.json").read_text())
-    return read
+def seconds_and_gib(words: Sequence[str], runs: Path) -> tuple[float, float]:
+    """Run a command on the runs of a folder; return its time, with its start, and its largest memory.
+
+    Raises SystemExit when it fails; with what it said.
+    """
+    began = time.monotonic()
+    with TemporaryFile("w+") as printed:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "diskbook", *words],
+            stdout=printed,
+            stderr=printed,
+            cwd=paths.ROOT,
+            env={**os.environ, "DISKBOOK_RUNS": str(runs)},
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            printed.seek(0)
+            sys.exit(f"diskbook {words[0]} ended with {child.returncode}: {printed.read()}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return time.monotonic() - began, usage.ru_maxrss * unit / 2**30

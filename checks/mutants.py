@@ -4,8 +4,6 @@ A mutant is one module with one change: an operator, a number, a deleted `not`, 
 a copy of the tree. Ends with 1 when the tests pass on more than a fifth of the mutants.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import itertools

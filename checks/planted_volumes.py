@@ -6,8 +6,6 @@ against `truth.json`: knees, caps, the cost of a write's slowest copy, the local
 kind. Needs a machine of its own: what else runs there adds to latencies and takes from rates.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math
@@ -82,7 +80,6 @@ class Row:
 
     @property
     def text(self) -> str:
-        """One line."""
         verdict = "ok" if self.is_found else "MISSED"
         interval = "" if math.isnan(self.low) else f"{self.low:.4g} .. {self.high:.4g}"
         return f"{self.what:<34}{self.planted:>10.4g}{self.measured:>10.4g}  {interval:<20} {verdict}"

@@ -8,8 +8,6 @@ measures each run, and each verdict on a latency is compared with the ratio that
 To play another truth, add an entry to `CASES`.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

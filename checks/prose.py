@@ -4,8 +4,6 @@
 misses a limit of checks/prose.toml. `python -m checks.prose FILE` prints each sentence that misses one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -132,7 +130,6 @@ def _is_excepted(name: str, sentence: str, settings: dict[str, Any]) -> bool:
 
 
 def read_settings() -> dict[str, Any]:
-    """Read limits, phrases and exceptions."""
     return tomllib.loads(SETTINGS.read_text("utf-8"))
 
 

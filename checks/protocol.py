@@ -1,9 +1,7 @@
 """The points of the protocol as one table, for docs/reference/protocol.md, whose text is written by hand.
 
-`python -m checks.protocol` (in `make format`) writes it there; a test compares page and code.
+`make format` writes it there; a test compares page and code.
 """
-
-from __future__ import annotations
 
 from diskbook.facts import paths
 from diskbook.stats.protocol import POINTS, VERSION, Point
@@ -35,12 +33,3 @@ def known_by(point: Point) -> str:
 
 def _row(point: Point) -> tuple[str, ...]:
     return str(point.number), point.name, point.demands, known_by(point), point.remedy
-
-
-def main() -> None:
-    """Write the table into docs/reference/protocol.md."""
-    PAGE.write_text(with_points(PAGE.read_text("utf-8"), points()), "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -2,11 +2,9 @@
 
 They come from the models that read scenarios, from the tables' schema, and from the profiles.
 
-`python -m checks.reference_pages` (in `make format`) writes them; a test compares. Meanings are in
+`make format` writes them; a test compares. Meanings are in
 checks/meanings.toml.
 """
-
-from __future__ import annotations
 
 import tomllib
 import types
@@ -30,7 +28,6 @@ _UNITS = {"": "", "1/s": "per second", "10^6 bytes/s": "MB/s"}
 
 
 def meanings() -> dict[str, Any]:
-    """Read what keys and columns mean."""
     return tomllib.loads(MEANINGS.read_text("utf-8"))
 
 
@@ -142,8 +139,3 @@ def with_tables(path: Path) -> str:
     """Return the page with fresh tables between its two marks."""
     before, _, rest = path.read_text("utf-8").partition(BEGIN)
     return f"{before}{BEGIN}\n{PAGES[path]()}\n{END}{rest.partition(END)[2]}"
-
-
-if __name__ == "__main__":
-    for page in PAGES:
-        page.write_text(with_tables(page), "utf-8")

@@ -4,8 +4,6 @@ The commands are those of the page's blocks marked `sh rehearse`, as written. Re
 program that signs in to the emulator; the caller's address; and, if asked for, the preset.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

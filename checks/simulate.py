@@ -10,8 +10,6 @@ it (`sd_of_mean`); what the second order adds (half the variance, 0.1 % at most 
 arms and cancels in their ratio. Spikes do not vanish like that, so they are counted for each trial and added.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """A proxy between a client and a server of object storage, and the faults that it plays."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import socket

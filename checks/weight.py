@@ -5,8 +5,6 @@ Lines are those of Python files. A room is a package at the top of `lib/diskbook
 without its neighbours.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import io
@@ -51,12 +49,10 @@ class Module:
 
     @functools.cached_property
     def lines(self) -> int:
-        """Lines of the file."""
         return self.text.count("\n")
 
     @functools.cached_property
     def tree(self) -> ast.Module:
-        """Its syntax tree."""
         return ast.parse(self.text)
 
     def code_lines(self) -> int:
@@ -73,7 +69,6 @@ class Module:
         return len(code - docstrings) - 1  # the end of the file is a token, too
 
     def functions(self) -> int:
-        """Functions and methods."""
         return sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(self.tree))
 
 

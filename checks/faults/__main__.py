@@ -1,7 +1,5 @@
 """Play the table of faults: `python -m checks.faults [--only PATTERN] [--list] [--at-once N]`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

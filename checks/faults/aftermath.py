@@ -1,7 +1,5 @@
 """What a run has left when it is over: nothing but its results, and these whole."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

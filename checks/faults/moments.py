@@ -1,7 +1,5 @@
 """The moments at which harm is done: by what the run has recorded and what runs, never by the clock."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from pathlib import Path

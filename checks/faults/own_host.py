@@ -1,7 +1,5 @@
 """Hosts of one's own for faults: an sshd on loopback, a small disk and a device, and what befalls them."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import socket

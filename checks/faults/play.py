@@ -1,11 +1,10 @@
 """One fault from the start of the run to the end of it, as a row of the table."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Concatenate, ParamSpec
 
 from checks.faults import aftermath, store_aftermath
 from checks.faults.scene import SCENARIO, NotStruck, Scene, scene
@@ -14,6 +13,16 @@ from diskbook_emulator import lifecycle
 from diskbook_emulator.types import Json
 
 Act = Callable[[Scene], None]
+_Given = ParamSpec("_Given")
+
+
+def acting(do: Callable[Concatenate[Scene, _Given], None]) -> Callable[_Given, Act]:
+    """Have a function be given all but its scene, and return what acts on a scene."""
+
+    def given(*values: _Given.args, **named: _Given.kwargs) -> Act:
+        return lambda scene: do(scene, *values, **named)
+
+    return given
 
 
 @dataclass(frozen=True)

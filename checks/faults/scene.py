@@ -1,7 +1,5 @@
 """The place where one run is played: folders, an emulator and the command line, all of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -75,7 +73,6 @@ class Scene:
 
     @property
     def run(self) -> Run:
-        """The run."""
         return Run(runs.folder_of(NAME))
 
     @property

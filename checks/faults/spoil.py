@@ -1,7 +1,5 @@
 """Tools that fail, and disks that are full."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -10,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from checks.faults.moments import Trial, measuring, tool_of
-from checks.faults.play import Act
+from checks.faults.play import acting
 from checks.faults.scene import NotStruck, Scene
 
 FILLER = "filler"
@@ -24,28 +22,22 @@ touch "$HOME/failed"
 """
 
 
-def bad_fio(how: str) -> Act:
+@acting
+def bad_fio(scene: Scene, how: str) -> None:
     """Put a fio on all machines that fails once: a line of shell in its place."""
-
-    def act(scene: Scene) -> None:
-        scene.until(lambda: scene.events("stage", stage="provision"), "the machines stood")
-        script = BAD_FIO.format(fio=shutil.which("fio"), how=how.replace("FIO", str(shutil.which("fio"))))
-        for machine in scene.emulator.folder.glob("vms/*"):
-            path = machine / "bin" / "fio"
-            path.write_text(script)
-            path.chmod(0o700)
-
-    return act
+    scene.until(lambda: scene.events("stage", stage="provision"), "the machines stood")
+    script = BAD_FIO.format(fio=shutil.which("fio"), how=how.replace("FIO", str(shutil.which("fio"))))
+    for machine in scene.emulator.folder.glob("vms/*"):
+        path = machine / "bin" / "fio"
+        path.write_text(script)
+        path.chmod(0o700)
 
 
-def strike_fio(moment: Trial, number: signal.Signals) -> Act:
+@acting
+def strike_fio(scene: Scene, moment: Trial, number: signal.Signals) -> None:
     """Send the running fio a signal."""
-
-    def act(scene: Scene) -> None:
-        job = moment(scene)
-        scene.until(lambda: tool_of(job), "fio ran").send_signal(number)
-
-    return act
+    job = moment(scene)
+    scene.until(lambda: tool_of(job), "fio ran").send_signal(number)
 
 
 # --- full disks

@@ -1,7 +1,5 @@
 """Of a run that a store has kept: whether it comes back byte for byte, by the way that it went."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

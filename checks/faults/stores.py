@@ -1,7 +1,5 @@
 """Faults of the store that a run is kept in: what a proxy does to requests, and who takes the run over."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import time
@@ -10,7 +8,7 @@ from checks import azurite, store_proxy
 from checks.faults import inject
 from checks.faults.aftermath import groups
 from checks.faults.moments import hold, measuring, release
-from checks.faults.play import Act
+from checks.faults.play import acting
 from checks.faults.scene import LEASE_S, NAME, NotStruck, Scene, Store
 from checks.store_proxy import Fault, Proxy
 from diskbook.batch.stores import address as addresses, fetch, lease, push
@@ -43,37 +41,28 @@ def served(scene: Scene) -> None:
     serve(scene)
 
 
-def by_object(kind: str) -> Act:
+@acting
+def by_object(scene: Scene, kind: str) -> None:
     """Have something happen to the first request of each kind for each object, all the time."""
-
-    def act(scene: Scene) -> None:
-        proxy = serve(scene)
-        proxy.fault = store_proxy.FAULTS[kind](proxy)
-
-    return act
+    proxy = serve(scene)
+    proxy.fault = store_proxy.FAULTS[kind](proxy)
 
 
-def always(fault: Fault) -> Act:
+@acting
+def always(scene: Scene, fault: Fault) -> None:
     """Have something happen to each request."""
-
-    def act(scene: Scene) -> None:
-        proxy = serve(scene)
-        proxy.fault = proxy.strike(fault)
-
-    return act
+    proxy = serve(scene)
+    proxy.fault = proxy.strike(fault)
 
 
-def away(seconds: float) -> Act:
+@acting
+def away(scene: Scene, seconds: float) -> None:
     """Have the store away for a while, in the middle of a trial."""
-
-    def act(scene: Scene) -> None:
-        measuring(scene)
-        proxy = _proxy(scene)
-        proxy.fault = proxy.strike(store_proxy.closed)
-        time.sleep(seconds)
-        proxy.fault = None
-
-    return act
+    measuring(scene)
+    proxy = _proxy(scene)
+    proxy.fault = proxy.strike(store_proxy.closed)
+    time.sleep(seconds)
+    proxy.fault = None
 
 
 def away_for_good(scene: Scene) -> None:

@@ -1,7 +1,5 @@
 """The table of faults: what goes wrong, where, and what a person does before going on."""
 
-from __future__ import annotations
-
 from signal import SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM
 
 from checks import store_proxy

@@ -1,7 +1,5 @@
 """`python -m diskbook_emulator`: an emulator in the foreground, until Ctrl-C."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

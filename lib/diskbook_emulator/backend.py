@@ -1,7 +1,5 @@
 """The machines' side of the emulator: what the control plane decides becomes sshd and nbdkit processes."""
 
-from __future__ import annotations
-
 import hmac
 import subprocess
 import threading
@@ -23,7 +21,7 @@ from diskbook_emulator.exports import OS_LUN, Exports, key
 from diskbook_emulator.jump import JumpHost
 from diskbook_emulator.machine import Machine
 from diskbook_emulator.model import Model
-from diskbook_emulator.played import played
+from diskbook_emulator.played import of_volumes, played
 from diskbook_emulator.records import Book, VmRecord, load_book, save_book
 from diskbook_emulator.shm import ModelFile
 from diskbook_emulator.step_call import Call, Planted
@@ -34,7 +32,6 @@ from diskbook_emulator.types import (
     VmSpec,
 )
 from diskbook_emulator.volume_host import VolumeHost
-from diskbook_emulator.volume_truth import of_volumes
 
 RESTART_S = 1.0
 """How long after a script asked for it a machine restarts; the script grants 5 s."""
@@ -170,10 +167,7 @@ class LocalBackend:
     def attach(self, vm_id: str, lun: int, disk: DiskSpec, caching: str) -> None:
         """Make the disk reachable at this LUN; nothing happens when it is there already.
 
-        Raises
-        ------
-        RuntimeError
-            The machine is unknown, or the LUN holds another disk.
+        Raises RuntimeError when the machine is unknown, or the LUN holds another disk.
         """
         with self._step():
             self._record(vm_id)
@@ -211,10 +205,7 @@ class LocalBackend:
     def delete_disk(self, disk_id: str) -> None:
         """Delete the disk's data.
 
-        Raises
-        ------
-        RuntimeError
-            The disk is attached.
+        Raises RuntimeError when the disk is attached.
         """
         with self._step():
             if self._book.of_disk(disk_id):
@@ -256,12 +247,8 @@ class LocalBackend:
     ) -> dict[str, Any] | None:
         """Carry a cluster's step out on a machine, as `cluster_steps.answer` does; None where it was killed.
 
-        Raises
-        ------
-        PermissionError
-            The secret is not the machine's.
-        RuntimeError
-            The machine does not run.
+        Raises PermissionError when the secret is not the machine's, and RuntimeError when the machine does
+        not run.
         """
         with self._step():
             record = self._record(vm_id)
@@ -273,7 +260,6 @@ class LocalBackend:
             return cluster_steps.answer(call, step, request, inner)
 
     def save(self) -> None:
-        """Keep what is known."""
         self._save()
 
     def show(self, vm_ids: Iterable[str]) -> None:

@@ -4,8 +4,6 @@ It takes the command line that the workbook uses, listens at the port asked for,
 to where the machine really listens. Other commands of the Azure CLI it does not know.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import sys

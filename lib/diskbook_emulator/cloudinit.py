@@ -1,8 +1,6 @@
 """What an emulated machine reads of cloud-init's user data: the host keys, which the client made, the files
 that are written, and when it is to shut itself down."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 
@@ -79,10 +77,8 @@ def _pairs(keys: object) -> dict[str, tuple[str, str]]:
 def host_key_pair(private_key: str) -> dict[str, tuple[str, str]]:
     """Return a host key as `host_keys` does, given its private part.
 
-    Raises
-    ------
-    RuntimeError
-        It is not a private key in OpenSSH's format, or of a kind that machines do not take.
+    Raises RuntimeError when it is not a private key in OpenSSH's format, or of a kind that machines do not
+    take.
     """
     try:
         key = serialization.load_ssh_private_key(private_key.encode(), None)

@@ -6,8 +6,6 @@ called twice it changes nothing the second time. Here are the steps that make a 
 `volume_steps` have the others. No PowerShell runs.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

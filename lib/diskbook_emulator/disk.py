@@ -3,8 +3,6 @@
 Volumes are served alike by another plugin (`diskbook_emulator.volume`): `Server` is what both are.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
@@ -159,10 +157,7 @@ class Server:
     def start(self) -> None:
         """Start serving; return once the socket answers. Does nothing while it is alive.
 
-        Raises
-        ------
-        DiskbookError
-            When nbdkit ends at once or does not answer in time; with its own message.
+        Raises DiskbookError when nbdkit ends at once or does not answer in time; with its own message.
         """
         if self.alive():
             return
@@ -205,7 +200,6 @@ class Server:
         self.socket.unlink(missing_ok=True)
 
     def alive(self) -> bool:
-        """Tell whether nbdkit runs."""
         return self._process is not None and self._process.poll() is None
 
     def uri(self, unthrottled: bool = False) -> str:

@@ -1,7 +1,5 @@
 """The disks' side of the emulator: an NBD export for each attachment, with the files that it stands on."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from pathlib import Path
@@ -135,7 +133,6 @@ class Exports:
         np.save(path, counts)
 
     def backing(self, disk_id: str) -> Path:
-        """File of a disk's data."""
         return self._folder / "disks" / f"{key(disk_id)}.img"
 
     def reservations_path(self, disk_id: str) -> Path:

@@ -4,8 +4,6 @@ fio runs as a process of the node that was asked, and ends with it. It plays pro
 and machines that VMFleet made alike.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import select
@@ -24,8 +22,7 @@ from diskbook.clusters.vmfleet import names
 from diskbook.design.diskspd_line.arguments import Arguments, parse
 from diskbook.facts.errors import DiskbookError
 from diskbook.tools.record import UnusableError
-from diskbook_emulator import fleet_archive, fleet_fio, processes, processors, volume_files
-from diskbook_emulator.environment import FOLDER_VARIABLE
+from diskbook_emulator import FOLDER_VARIABLE, fleet_fio, processes, volume_files, windows_diskspd
 from diskbook_emulator.fleet_fio import Member
 from diskbook_emulator.step_call import Call, Json, Killed, StepError
 from diskbook_emulator.storage_spaces import VolumeRecord
@@ -104,13 +101,13 @@ def _run(call: Call, asked: steps.Fleet, line: Arguments, members: Sequence[Memb
         folder = Path(name)
         seed = line.seed if line.seed is not None else time.time_ns() % 2**31
         (folder / fleet_fio.JOBS).write_text(fleet_fio.job_file(line, members, seed), encoding="utf-8")
-        with processors.watched() as cores:
+        with windows_diskspd.watched() as cores:
             _play(call, folder, home, asked.wait_s)
         seconds = time.monotonic() - clock
         with call.unlocked():
             messages = (folder / _MESSAGES).read_text("utf-8", errors="replace")
             outcomes = fleet_fio.read(folder, messages, line, members, cores)
-            packed = fleet_archive.archive(line, asked.spec, members, outcomes, began)
+            packed = fleet_fio.archive(line, asked.spec, members, outcomes, began)
     return {"archive": base64.b64encode(packed).decode(), "seconds": round(seconds, 3)}
 
 

@@ -4,8 +4,6 @@ Two cores play 12,000 IOPS in all so that machines of a fleet get alike (a coeff
 at 35,000 it is 35 % (measured), and what is seen is the emulator.
 """
 
-from __future__ import annotations
-
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts import catalog, disk_options
 from diskbook.facts.errors import UsageError
@@ -18,10 +16,7 @@ MOST_IOPS = 12_000
 def check(profile: Profile, scenario: Scenario) -> None:
     """Refuse fleets that would do more than the emulator plays undistorted.
 
-    Raises
-    ------
-    UsageError
-        Naming the load, what it could do, and what to change.
+    Raises UsageError, naming the load, what it could do, and what to change.
     """
     for arm, load in scenario.cells:
         if load.instances == 1 or not arm.volume:

@@ -4,8 +4,6 @@ An emulator lives as long as its server process holds the lock in its folder. Fo
 their own (`/tmp/diskbook-<user id>/<name>`), since the paths of Unix sockets are limited.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -32,10 +30,7 @@ def home() -> Path:
 
     It lies where all users may make folders, so one of that name may be somebody else's, or lead elsewhere.
 
-    Raises
-    ------
-    UsageError
-        It belongs to somebody else, is open to others, or is a link.
+    Raises UsageError when it belongs to somebody else, is open to others, or is a link.
     """
     name = f"diskbook-{os.getuid()}"
     short = [Path(place) / name for place in (os.environ.get("TMPDIR") or "/tmp", "/tmp")]
@@ -173,10 +168,7 @@ def is_running(state: Path) -> bool:
 def held(state: Path) -> Iterator[None]:
     """Hold the lock that says that this emulator runs, and whose process it is.
 
-    Raises
-    ------
-    UsageError
-        Another process holds it.
+    Raises UsageError when another process holds it.
     """
     busy = UsageError(f"an emulator runs in {state} already: choose another name.")
     with files.locked(state / LOCK, busy, LOCK_S) as file:

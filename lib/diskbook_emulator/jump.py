@@ -6,8 +6,6 @@ configuration with the host, a key that it lets in, and its host key among known
 program `az` that opens tunnels as Azure Bastion does (`bastion_tunnel`).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import shlex
 import subprocess
@@ -78,7 +76,6 @@ class JumpHost(Machine):
         return self.folder / "map"
 
     def begin(self) -> None:
-        """Write its files and start it."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._library()
         (_, (private, public)), *_ = new_host_key().items()

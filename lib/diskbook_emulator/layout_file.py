@@ -4,8 +4,6 @@ The structs mirror those marked SHARED in volume.c; the magic word carries the v
 one 8-byte word at a time, as in `diskbook_emulator.shm`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import os
@@ -197,10 +195,7 @@ class LayoutFile:
     def create(cls, path: Path, layout: Layout, model: VolumeModel) -> Self:
         """Make the file, replacing one that is there: all is up and clean, and no region written.
 
-        Raises
-        ------
-        UsageError
-            There are more nodes or members than it can hold, or a path is too long.
+        Raises UsageError when there are more nodes or members than it can hold, or a path is too long.
         """
         if len(model.nodes) > MAX_NODES or len(model.members) > MAX_MEMBERS:
             raise UsageError(f"a volume has at most {MAX_NODES} nodes and {MAX_MEMBERS} disks.")
@@ -271,7 +266,6 @@ class LayoutFile:
         return {index for index, member in enumerate(members) if member.wiped}
 
     def counts(self) -> Counts:
-        """Read what the volume has done."""
         return Counts(*self._layout.done)
 
     def member_ios(self) -> NDArray[np.int64]:

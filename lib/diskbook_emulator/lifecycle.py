@@ -3,8 +3,6 @@
 Where an emulator keeps its state, and how it is seen to run, is in `folders.py`; its process is `server.py`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -156,13 +154,10 @@ def stop(name: str, keep_state: bool = False) -> None:
         There is no such emulator.
     """
     state = folders.find(name)
-    pipe = _owner_pipes.pop(name, None)
     if folders.is_running(state):
         if keep_state:
             (state / folders.KEEP).touch()
         _end(state)
-    if pipe is not None:
-        os.close(pipe)
     _reap(name)
     processes.clear(state)
     if not keep_state:
@@ -170,7 +165,6 @@ def stop(name: str, keep_state: bool = False) -> None:
 
 
 def status() -> list[Status]:
-    """Return this user's emulators, by name."""
     emulators = []
     for name in folders.names():
         state = (folders.home() / name).resolve()
@@ -330,13 +324,12 @@ def _abandon(name: str) -> None:
     """End a server that did not get ready."""
     _children[name].terminate()
     _reap(name)
-    pipe = _owner_pipes.pop(name, None)
-    if pipe is not None:
-        os.close(pipe)
 
 
 def _reap(name: str) -> None:
     """Wait for a server that this process started, if it did; kill it when it takes too long."""
+    if name in _owner_pipes:
+        os.close(_owner_pipes.pop(name))
     child = _children.pop(name, None)
     if child is None:
         return

@@ -4,8 +4,6 @@ Azure divides by the provisioned limits, so this divides by the catalogue's. Cre
 are played.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

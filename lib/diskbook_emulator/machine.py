@@ -5,11 +5,10 @@ commands run with the user id of whoever started the emulator, in the machine's 
 environment, and see this computer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
+import pwd
 import secrets
 import shlex
 import shutil
@@ -17,14 +16,15 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from diskbook.facts.errors import UsageError
 from diskbook.facts.files import write_atomic
 from diskbook.hosts import nbd
-from diskbook_emulator import network, processes, stand_in_call, user_list
+from diskbook_emulator import FOLDER_VARIABLE, network, processes, stand_in_call
 from diskbook_emulator.cloudinit import host_key_pair, host_keys, new_host_key, written_files
-from diskbook_emulator.environment import FOLDER_VARIABLE
 from diskbook_emulator.types import VmAddress, VmSpec
 
 SFTP_SERVERS = (
@@ -115,7 +115,7 @@ def check_programs() -> None:
     processes.require("sshd", "openssh-server")
     processes.require("fio", "fio")
     processes.require("setpriv", "util-linux")
-    user_list.library()
+    library()
 
 
 class Machine:
@@ -155,7 +155,7 @@ class Machine:
             self._write_host_keys(host_keys(vm.custom_data) or new_host_key())
             self._write_files(vm.custom_data)
         user = vm.admin_username
-        user_list.write(self.folder, user)
+        write(self.folder, user)
         quoted = shlex.quote(str(self.folder))
         _write(self.folder / "authorized_keys", "\n".join(vm.authorized_keys) + "\n", 0o600)
         _write(self.folder / "sshd_config", self._config(user), 0o600)
@@ -186,10 +186,7 @@ class Machine:
     def set_up(self, vm: VmSpec, host_key: str) -> None:
         """Replace the host key and the keys that may sign in, as a script on the machine would.
 
-        Raises
-        ------
-        RuntimeError
-            The host key cannot be used, or sshd does not come back with it.
+        Raises RuntimeError when the host key cannot be used, or sshd does not come back with it.
         """
         pairs = host_key_pair(host_key)
         self.stop()
@@ -201,7 +198,7 @@ class Machine:
 
     def environment(self) -> dict[str, str]:
         """What its sshd runs with besides the PATH."""
-        return user_list.environment(self.folder)
+        return environment(self.folder)
 
     def write_disks(self, disks: dict[str, dict[str, Any]]) -> None:
         """Replace what `diskbook-disks` prints on the machine: the disks by LUN."""
@@ -226,12 +223,8 @@ class Machine:
     def start(self) -> None:
         """Start the machine's sshd and wait until it answers; nothing happens when it runs.
 
-        Raises
-        ------
-        UsageError
-            sshd is not installed.
-        RuntimeError
-            The port is in use, or sshd ended or does not answer; the message has its last log line.
+        Raises UsageError when sshd is not installed, and RuntimeError when the port is in use, or sshd ended
+        or does not answer; the message has its last log line.
         """
         if self.running:
             return
@@ -271,7 +264,6 @@ class Machine:
             self._sshd = None
 
     def delete(self) -> None:
-        """End the machine and remove its files."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -286,7 +278,7 @@ class Machine:
     def _config(self, user: str) -> str:
         sftp = next((path for path in SFTP_SERVERS if Path(path).exists()), None)
         # The SFTP server ends where whoever runs it is in no user list.
-        listed = shlex.join(f"{name}={value}" for name, value in user_list.environment(self.folder).items())
+        listed = shlex.join(f"{name}={value}" for name, value in environment(self.folder).items())
         return _CONFIG.format(
             address=self.address.address,
             port=self.address.port,
@@ -333,3 +325,44 @@ def _has_banner(address: VmAddress) -> bool:
     with contextlib.suppress(OSError), socket.create_connection((address.address, address.port), 1.0) as link:
         return link.recv(4) == b"SSH-"
     return False
+
+
+# ---- the users that an sshd knows: its machine's administrator, and no account of this computer
+
+
+PACKAGE = "libnss-wrapper"
+PLACES = ("/usr/lib", "/usr/lib64", *map(str, Path("/usr/lib").glob("*-linux-gnu*")))
+_SEPARATED = "sshd"  # root's sshd becomes this user until the client has signed in
+
+
+def library(places: Iterable[str] = PLACES) -> Path:
+    """Return the library.
+
+    Raises UsageError when it is not installed; the message names its Debian package.
+    """
+    for place in places:
+        if (path := Path(place, "libnss_wrapper.so")).exists():
+            return path
+    raise UsageError(
+        "the emulator needs 'libnss_wrapper.so', the user list of its machines, which is not installed: "
+        f"install the package {PACKAGE}."
+    )
+
+
+def write(folder: Path, user: str) -> None:
+    """Write the user list of the machine in `folder`, whose administrator is `user`."""
+    lines = [f"{user}:*:{os.getuid()}:{os.getgid()}::{folder}/home:/bin/sh"]
+    with contextlib.suppress(KeyError):
+        entry = pwd.getpwnam(_SEPARATED)
+        lines.append(f"{_SEPARATED}:*:{entry.pw_uid}:{entry.pw_gid}::{entry.pw_dir}:{entry.pw_shell}")
+    for name, text in (("passwd", "\n".join(lines)), ("group", f"{user}:*:{os.getgid()}:")):
+        (folder / name).write_text(f"{text}\n", encoding="utf-8")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variables by which a program looks users up in the list in `folder`."""
+    return {
+        "LD_PRELOAD": str(library()),
+        "NSS_WRAPPER_PASSWD": f"{folder}/passwd",
+        "NSS_WRAPPER_GROUP": f"{folder}/group",
+    }

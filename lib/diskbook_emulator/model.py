@@ -1,7 +1,5 @@
 """From a profile and a seed to the numbers an attached disk plays. Pure: no I/O, the same draws each time."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

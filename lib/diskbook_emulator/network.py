@@ -1,7 +1,5 @@
 """Loopback addresses and ports for an emulator, so that several run side by side."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import socket
@@ -34,9 +32,9 @@ def is_free(address: str, port: int) -> bool:
         return True
 
 
-def becomes_free(address: str, port: int, wait_s: float = 1.0) -> bool:
+def becomes_free(address: str, port: int) -> bool:
     """Tell whether a port is free, waiting a little for a listener that is ending."""
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + 1.0
     while not is_free(address, port):
         if time.monotonic() > deadline:
             return False
@@ -47,10 +45,7 @@ def becomes_free(address: str, port: int, wait_s: float = 1.0) -> bool:
 def free_port(address: str, salt: str = "") -> int:
     """Return a port that is free on the address, the same one each time where possible.
 
-    Raises
-    ------
-    OSError
-        No port of the range can be bound.
+    Raises OSError when no port of the range can be bound.
     """
     start = int.from_bytes(hashlib.sha256(f"{address}:{salt}".encode()).digest()[:4], "big")
     for step in range(PORT_COUNT):
@@ -63,10 +58,7 @@ def free_port(address: str, salt: str = "") -> int:
 def next_address(network: str, taken: Collection[str]) -> str:
     """Return an address of the network that no machine has yet.
 
-    Raises
-    ------
-    RuntimeError
-        All 253 addresses are taken.
+    Raises RuntimeError when all 253 addresses are taken.
     """
     for last in range(2, 255):
         address = f"{network}.{last}"

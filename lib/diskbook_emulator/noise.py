@@ -5,8 +5,6 @@ once (`checks.coverage_noise`); so both play the same noise. Values are logs of 
 said otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import accumulate
 

@@ -1,15 +1,23 @@
 """What an emulator plays and has played: the source of `truth.json`. Pure. No analysis may read it."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from diskbook.clusters.stats import volume_bound
+from diskbook.facts.units import KIB
 from diskbook_emulator.model import Model
 from diskbook_emulator.records import Attachment, Book
+from diskbook_emulator.storage_spaces import VolumeRecord, group_of
 from diskbook_emulator.truth import OPS
-from diskbook_emulator.types import DiskSpec, Session, VmSpec
+from diskbook_emulator.types import DiskSpec, Latency, Limits, Session, VmSpec
+from diskbook_emulator.volume import Volume
+from diskbook_emulator.volume_host import VolumeHost
+from diskbook_emulator.volumes import Layout, expected_write_ms
 
 
 def played(model: Model, book: Book, sessions: Callable[[Attachment], list[Session]]) -> dict[str, Any]:
@@ -81,3 +89,151 @@ def _attachment(model: Model, vm: VmSpec, attachment: Attachment, sessions: list
         "population": population,
         "sessions": [asdict(session) for session in sessions],
     }
+
+
+# ---- volumes: layout, and what their latencies and limits must come to
+
+
+BLOCKS = (4 * KIB, 8 * KIB, 64 * KIB)
+DRAWS = 20_000
+"""For each set of disks that hold the copies of something: 0.2 % at sigma 0.2, and there are many sets."""
+MOST_BANDS = 256
+"""Of a volume, in which all sets of disks that hold copies are met about as often as in all of them."""
+
+
+def of_volumes(model: Model, book: Book, host: VolumeHost) -> list[dict[str, Any]]:
+    """Return the truth of all volumes, also of those that have ended."""
+    return [_of_volume(model, book, host, record) for record in book.spaces.volumes]
+
+
+def _of_volume(model: Model, book: Book, host: VolumeHost, record: VolumeRecord) -> dict[str, Any]:
+    settings = model.profile.volumes
+    made = host.volumes.get(record.number)
+    counts = made.file.counts() if made else record
+    zones = {book.spec(vm_id).zone for vm_id in record.nodes}
+    expected = _Expected(record, host, settings.hop_ms if len(zones) == 1 else settings.zone_hop_ms, model)
+    of_owners = {vm_id: expected.means(node, noise=True) for node, vm_id in enumerate(record.nodes)}
+    return {
+        "id": f"{group_of(record.nodes[0]).rpartition('/')[2]}/{record.name}",
+        "name": record.name,
+        "kind": record.kind,
+        **_shape(record),
+        "owner": record.nodes[made.file.owner] if made else None,
+        "settings": {**asdict(settings), "hop_ms": expected.hop_ms},
+        "population": expected.means(0, noise=False),
+        "expected": of_owners,
+        "expected_write_ms": of_owners[record.nodes[0]]["write_mean_ms"],
+        "caps": list(_caps(model, book, record)),
+        "repair_found_bytes": counts.repair_found,
+        "repair_done_bytes": counts.repair_done,
+        "tiers": _tiers(made),
+        "uses": [
+            {"machine_id": vm_id, "sessions": [asdict(entry) for entry in host.sessions(record, vm_id)]}
+            for vm_id in record.nodes
+        ],
+    }
+
+
+def _tiers(made: Volume | None) -> dict[str, float] | None:
+    """How full the mirror tier of a volume with two is now, and what has passed it by since it was made."""
+    if made is None or len(made.layout.tiers) == 1:
+        return None
+    counts = made.file.counts()
+    return {
+        "mirror_fill": made.file.mirror_fill(),
+        "reallocated_regions": counts.reallocated,
+        "in_place_bytes": counts.in_place_bytes,
+        "rotated_bytes": counts.rotated_bytes,
+    }
+
+
+def _shape(record: VolumeRecord) -> dict[str, Any]:
+    layout = record.layout
+    _, copies, columns = layout.tiers[0].members.shape
+    return {
+        "machines": record.nodes,
+        "disks": [disk.disk_id for disk in record.disks],
+        "copies": copies,
+        "columns": columns,
+        "interleave_bytes": layout.interleave_bytes,
+        "size_bytes": layout.size_bytes,
+        "footprint_bytes": layout.footprint_bytes,
+    }
+
+
+class _Expected:
+    """Mean latencies of a volume whose mirror answers, for a load on its owner, one I/O at a time."""
+
+    def __init__(self, record: VolumeRecord, host: VolumeHost, hop_ms: float, model: Model) -> None:
+        self.layout: Layout = record.layout
+        self.hop_ms, self.model = hop_ms, model
+        self.played = [host.played(disk) for disk in record.disks]
+
+    def means(self, owner: int, *, noise: bool) -> dict[str, float]:
+        """Means in ms by operation; `noise` is that of disks and machines as they stand."""
+        settings, members = self.model.profile.volumes, range(len(self.played))
+        alone = [self._mean(self.played[at].read, at, noise) for at in members]
+        own = [alone[at] for at in members if self.layout.nodes[at] == owner]
+        others = [alone[at] + self.hop_ms for at in members if self.layout.nodes[at] != owner] or own
+        local = settings.local_share
+        read = local * float(np.mean(own)) + (1 - local) * float(np.mean(others))
+        write, flush = (self._slowest(name, owner, noise) for name in ("write", "flush"))
+        software = settings.software_ms
+        return {
+            "read_mean_ms": read + software,
+            "write_mean_ms": write + software,
+            "flush_mean_ms": flush,
+        }
+
+    def _mean(self, latency: Latency, at: int, noise: bool) -> float:
+        factor = math.exp(self.played[at].log_factor) if noise else 1.0
+        return latency.mean_ms * factor + (latency.offset_ms if noise else 0.0)
+
+    def _slowest(self, name: str, owner: int, noise: bool) -> float:
+        """Mean of the slowest copy, over all sets of disks that hold the copies of something."""
+        members = self.layout.tiers[0].members[:MOST_BANDS]
+        rows = members.transpose(0, 2, 1).reshape(-1, members.shape[1])
+        sets, counts = np.unique(rows, axis=0, return_counts=True)
+        means = [self._of_set(name, row, owner, noise) for row in sets.tolist()]
+        return float(np.average(means, weights=counts))
+
+    def _of_set(self, name: str, row: Sequence[int], owner: int, noise: bool) -> float:
+        latencies: list[Latency] = [getattr(self.played[at], name) for at in row]
+        means = [self._mean(latency, at, noise) for latency, at in zip(latencies, row, strict=True)]
+        hops = [self.hop_ms if self.layout.nodes[at] != owner else 0.0 for at in row]
+        sigma, hop_sigma = latencies[0].sigma, self.model.profile.volumes.hop_sigma
+        return _slowest_mean(tuple(means), sigma, tuple(hops), hop_sigma)
+
+
+@lru_cache(maxsize=1024)
+def _slowest_mean(means: tuple[float, ...], sigma: float, hops: tuple[float, ...], hop_sigma: float) -> float:
+    return expected_write_ms(means, sigma, hops, DRAWS, hop_sigma)
+
+
+def _caps(model: Model, book: Book, record: VolumeRecord) -> Iterator[dict[str, Any]]:
+    """Rates at which limits bind, as they are played, with credit and without."""
+    vm = model.vm_limits(book.spec(record.nodes[0]))[0]
+    disk = model.disk_limits(book.disk(record.disks[0].disk_id))
+    settings = model.profile.volumes
+    out, into = (limits.mb_s if limits else None for limits in model.network_limits())
+    columns = record.columns
+    shape = volume_bound.Shape(
+        record.kind,  # type: ignore[arg-type]
+        record.disks_a_node,
+        columns,
+        len(record.nodes),
+        record.interleave_kib,
+    )
+    for remote in (False, True) if len(record.nodes) > 1 else (False,):
+        local = settings.local_share
+        setup = volume_bound.Setup(shape, _rates(disk), _rates(vm), out, into, local, remote)
+        for block in BLOCKS:
+            for write_share in (0.0, 1.0):
+                for spent in (False, True):
+                    bound = volume_bound.bound(setup, volume_bound.Load(block, write_share), spent=spent)
+                    place = {"block_bytes": block, "write_share": write_share, "remote": remote}
+                    yield {**place, "spent": spent, "iops": bound.iops, "limit": bound.words}
+
+
+def _rates(limits: Limits) -> volume_bound.Rates:
+    return volume_bound.Rates(limits.iops, limits.mb_s, limits.burst_iops, limits.burst_mb_s)

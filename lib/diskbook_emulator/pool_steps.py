@@ -1,7 +1,5 @@
 """The step `enable` on emulated machines: Storage Spaces Direct, and the pool of exactly a run's disks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,20 +69,12 @@ def _direct(call: Call) -> None:
 def _visible(call: Call, nodes: Sequence[str]) -> list[Seen]:
     """Data disks of the nodes that run, as Get-PhysicalDisk lists them."""
     return [
-        Seen(_pool_disk(vm_id, entry.disk.id, entry.disk.unique_id, entry.disk.size_gib), entry.lun)
+        Seen(PoolDisk(vm_id, entry.disk.id, entry.disk.unique_id, entry.disk.size_gib * GIB), entry.lun)
         for vm_id in nodes
         if call.book.is_up(vm_id)
         for entry in call.book.attached_to(vm_id)
         if entry.lun != OS_LUN
     ]
-
-
-def _ids(call: Call, nodes: Sequence[str]) -> list[str]:
-    return [seen.disk.unique_id for seen in _visible(call, nodes)]
-
-
-def _pool_disk(vm_id: str, disk_id: str, unique_id: str, size_gib: int) -> PoolDisk:
-    return PoolDisk(vm_id, disk_id, unique_id, size_gib * GIB)
 
 
 def _members(call: Call, asked: steps.Enable, visible: list[Seen]) -> list[Seen]:

@@ -1,7 +1,5 @@
 """Starting and ending the emulator's processes: nothing may outlive it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -15,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from diskbook.facts.errors import UsageError
-from diskbook_emulator.environment import FOLDER_VARIABLE
+from diskbook_emulator import FOLDER_VARIABLE
 
 # PR_SET_PDEATHSIG fires when the forking thread ends, not the process: so one thread forks, and never ends.
 _FORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="forker")
@@ -36,10 +34,7 @@ done
 def require(program: str, package: str) -> str:
     """Return the program's path, looking into the system's folders too.
 
-    Raises
-    ------
-    UsageError
-        The program is not installed; the message names its Debian package.
+    Raises UsageError when the program is not installed; the message names its Debian package.
     """
     path = shutil.which(program) or shutil.which(
         program, path="/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
@@ -139,21 +134,19 @@ def tree(pid: int) -> list[psutil.Process]:
 
 def end(processes: Iterable[psutil.Process], wait_s: float = 2.0) -> None:
     """Tell the processes to end (SIGTERM), and give them a moment to do so."""
-    ending = list(processes)
-    for process in ending:
-        with contextlib.suppress(psutil.Error):
-            process.terminate()
-    deadline = time.monotonic() + wait_s
-    while any(is_alive(process) for process in ending) and time.monotonic() < deadline:
-        time.sleep(0.005)
+    _signal(processes, signal.SIGTERM, wait_s)
 
 
 def kill(processes: Iterable[psutil.Process], wait_s: float = 3.0) -> None:
     """End the processes at once, as a power cut would, and wait until they are gone."""
+    _signal(processes, signal.SIGKILL, wait_s)
+
+
+def _signal(processes: Iterable[psutil.Process], number: signal.Signals, wait_s: float) -> None:
     ending = list(processes)
     for process in ending:
         with contextlib.suppress(psutil.Error):
-            process.send_signal(signal.SIGKILL)
+            process.send_signal(number)
     deadline = time.monotonic() + wait_s
     while any(is_alive(process) for process in ending) and time.monotonic() < deadline:
         time.sleep(0.005)

@@ -5,8 +5,6 @@ replace those with the same site, SKU, option, zone relation and operation, its 
 table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the machines' side of an emulator remembers, and its file."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -9,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
-from diskbook_emulator import storage_spaces
 from diskbook_emulator.storage_spaces import Spaces
 from diskbook_emulator.types import DiskSpec, Session, VmAddress, VmSpec
 
@@ -95,7 +94,6 @@ class Book:
         return next(entry.disk for entry in reversed(self.attachments) if entry.disk.id == disk_id)
 
     def is_up(self, vm_id: str) -> bool:
-        """Tell whether a machine runs."""
         return vm_id in self.vms and self.vms[vm_id].running
 
     def is_at(self, vm_id: str, disk_id: str, unique_id: str) -> bool:
@@ -109,7 +107,6 @@ class Book:
         return next((entry for entry in self.attached_to(vm_id) if entry.lun == lun), None)
 
     def add(self, vm_id: str, lun: int, disk: DiskSpec, caching: str, now: float) -> Attachment:
-        """Note a new attachment."""
         before = sum(entry.vm_id == vm_id and entry.disk.id == disk.id for entry in self.attachments)
         number = 1 + max((entry.number for entry in self.attachments), default=0)
         attachment = Attachment(number, before, vm_id, lun, disk, caching, now)
@@ -125,37 +122,15 @@ def save_book(path: Path, book: Book) -> None:
 def load_book(path: Path) -> Book | None:
     """Read the book, None when there is none.
 
-    Raises
-    ------
-    DiskbookError
-        The file is not what `save_book` writes.
+    Raises DiskbookError when the file is not what `save_book` writes.
     """
     if not path.exists():
         return None
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        return Book(
-            began=float(document["began"]),
-            vms={key: _vm_record(value) for key, value in document["vms"].items()},
-            gone={key: _vm_record(value) for key, value in document["gone"].items()},
-            attachments=[_attachment(value) for value in document["attachments"]],
-            groups=document["groups"],
-            spaces=storage_spaces.read(document["spaces"]) if "spaces" in document else Spaces(),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise DiskbookError(f"{path}: the emulator's state cannot be read ({error}): remove it.") from error
-
-
-def _vm_record(document: dict[str, Any]) -> VmRecord:
-    spec = {**document["spec"], "authorized_keys": tuple(document["spec"]["authorized_keys"])}
-    address = VmAddress(**document["address"])
-    return VmRecord(VmSpec(**spec), address, document["running"], document.get("block", 1))
-
-
-def _attachment(document: dict[str, Any]) -> Attachment:
-    disk = DiskSpec(**document["disk"])
-    sessions = [Session(**entry) for entry in document["sessions"]]
-    return Attachment(**{**document, "disk": disk, "sessions": sessions})
+        return TypeAdapter(Book).validate_json(path.read_bytes())
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise DiskbookError(f"{path}: the emulator's state cannot be read ({reason}): remove it.") from error
 
 
 def without_nan(value: Any) -> Any:

@@ -5,8 +5,6 @@ signal, or when its owner is gone (the owner's pipe closes). Machines and disks 
 is killed. `lifecycle` starts it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -19,10 +17,12 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import trustme
 import uvicorn
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -31,6 +31,7 @@ from starlette.routing import Route
 
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
+from diskbook.facts.files import write_atomic
 from diskbook_emulator import folders, lifecycle, machine, network, processes
 from diskbook_emulator.arm import company, create_app
 from diskbook_emulator.arm.gateway import STEPS
@@ -41,7 +42,6 @@ from diskbook_emulator.disk import build_plugin
 from diskbook_emulator.model import Model
 from diskbook_emulator.profile import Profile, load_profile
 from diskbook_emulator.records import without_nan
-from diskbook_emulator.tls import make_ca_and_cert
 from diskbook_emulator.types import Json
 
 HEAL_EVERY_S = 0.25
@@ -308,6 +308,42 @@ def _clear(folder: Path, config: dict[str, Any]) -> None:
 def _on_signal(handler: Any) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, handler)
+
+
+# ---- a throw-away certificate authority, and a server certificate for one loopback address
+
+
+VALID = timedelta(days=30)
+_NAME = "diskbook emulator, throw-away"
+
+
+def make_ca_and_cert(folder: Path, host: str) -> tuple[Path, Path, Path]:
+    """Make a CA and a certificate for `host` and localhost.
+
+    The CA's key is not kept: nothing else can be signed with it.
+
+    Parameters
+    ----------
+    folder
+        Where the three files go; made if missing.
+    host
+        Loopback address or name that clients connect to.
+
+    Returns
+    -------
+    tuple of Path
+        `ca.pem`, `cert.pem`, `key.pem`; the key file has mode 0600.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    authority = trustme.CA(organization_name=_NAME)
+    names = dict.fromkeys(("localhost", host))
+    until = datetime.now(UTC) + VALID
+    server = authority.issue_cert(*names, common_name=host, organization_name=_NAME, not_after=until)
+    ca, cert, key = folder / "ca.pem", folder / "cert.pem", folder / "key.pem"
+    write_atomic(ca, authority.cert_pem.bytes())
+    write_atomic(cert, b"".join(part.bytes() for part in server.cert_chain_pems))
+    write_atomic(key, server.private_key_pem.bytes(), 0o600)
+    return ca, cert, key
 
 
 if __name__ == "__main__":

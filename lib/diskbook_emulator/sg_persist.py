@@ -4,8 +4,6 @@ It takes the options that the workbook uses and prints the same lines, so far as
 24 at a reservation conflict, as the real one does. The device is the NBD URI of one of the machine's disks.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

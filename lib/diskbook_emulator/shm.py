@@ -4,8 +4,6 @@ The structs mirror those marked SHARED in played.h; their magic words carry the 
 written one 8-byte word at a time, so a disk at work sees the old or the new value, never half of one.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import mmap
@@ -155,11 +153,6 @@ class LimitsFile:
         new = cls(path)
         new.update(limits)
         return new
-
-    @classmethod
-    def open(cls, path: Path) -> Self:
-        """Map a file that exists."""
-        return cls(path)
 
     def update(self, limits: Limits) -> None:
         """Put other caps in force at once. Credit that was used up stays used up."""

@@ -5,8 +5,6 @@
 It imports nothing of ours, so it begins in a moment. Where nobody takes the call it becomes the module.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -5,8 +5,6 @@ take none of it. A caller (`stand_in_call`) hands over words, environment, folde
 the status. The fork works in the caller's folder, so it counts as the machine's; it ends with its caller.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import os

@@ -1,7 +1,5 @@
 """One call of a cluster's step on an emulated machine: what it sees, changes and waits for."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -90,7 +88,6 @@ class Call:
 
     @property
     def spaces(self) -> Spaces:
-        """Clusters, pools and volumes."""
         return self.book.spaces
 
     @property
@@ -172,7 +169,6 @@ class Call:
         return next((vm_id for vm_id in ids if group_of(vm_id) == own), None)
 
     def name_of(self, vm_id: str) -> str:
-        """Return the name of another machine."""
         return self.book.spec(vm_id).name
 
 

@@ -3,13 +3,9 @@
 Machines and disks are named by their ids in lower case, nodes of a cluster in the order in which it got them.
 """
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -172,7 +168,6 @@ class Spaces:
         return [volume for volume in self.volumes if volume.ended is None]
 
     def pool_with(self, disk_id: str) -> Pool | None:
-        """Return the pool that a disk is in."""
         pools = (pool for pool in self.pools for disk in pool.disks if disk.disk_id == disk_id)
         return next(pools, None)
 
@@ -202,22 +197,3 @@ def group_of(arm_id: str) -> str:
 def digest(vm_id: str, password: str) -> str:
     """Return what is kept of a password."""
     return hashlib.scrypt(password.encode(), salt=vm_id.encode(), n=256, r=8, p=1).hex()
-
-
-def read(document: Mapping[str, Any]) -> Spaces:
-    """Build the records from JSON."""
-    return Spaces(
-        nodes={vm_id: Node(**node) for vm_id, node in document["nodes"].items()},
-        clusters=[Cluster(**cluster) for cluster in document["clusters"]],
-        pools=[Pool(**{**pool, "disks": _disks(pool["disks"])}) for pool in document["pools"]],
-        volumes=[_volume(volume) for volume in document["volumes"]],
-    )
-
-
-def _disks(rows: Iterable[Mapping[str, Any]]) -> list[PoolDisk]:
-    return [PoolDisk(**row) for row in rows]
-
-
-def _volume(document: Mapping[str, Any]) -> VolumeRecord:
-    sessions = {vm: [Session(**row) for row in rows] for vm, rows in document["sessions"].items()}
-    return VolumeRecord(**{**document, "disks": _disks(document["disks"]), "sessions": sessions})

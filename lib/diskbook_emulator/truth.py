@@ -5,8 +5,6 @@ trials really got: the profile times their own constants, with what the machine 
 of all latencies drawn. `moves` of machines and disks are what wander and shifts added to the logs, by block.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping

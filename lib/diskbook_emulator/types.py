@@ -1,7 +1,5 @@
 """What the parts of the emulator tell one another: plain numbers and records, no behaviour."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """Emulated volumes: an nbdkit process for each node that uses one, disks and nodes that fail and return."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Collection, Iterable

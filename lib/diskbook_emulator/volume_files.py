@@ -3,8 +3,6 @@
 There is no file system: a file is a name and an extent of the volume. Windows' names differ in no capitals.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping

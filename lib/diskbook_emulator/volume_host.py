@@ -1,10 +1,9 @@
 """Volumes of emulated machines: a process for each machine that uses one, on the files of its disks."""
 
-from __future__ import annotations
-
 import shutil
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 
 from diskbook_emulator.disk import build_plugin
 from diskbook_emulator.exports import Exports
-from diskbook_emulator.layout_file import Hop, MemberModel, NodeModel, VolumeModel
-from diskbook_emulator.member_activity import MemberActivity
+from diskbook_emulator.layout_file import Hop, LayoutFile, MemberModel, NodeModel, VolumeModel
 from diskbook_emulator.model import Model
 from diskbook_emulator.records import Book
 from diskbook_emulator.shm import ModelFile
@@ -48,12 +46,8 @@ class VolumeHost:
         self.repaired_before: dict[int, int] = {}  # bytes, at the last loss that a step noticed
         self.activity = MemberActivity()
         for record in book.spaces.there:
-            self._open(record)
+            self.open(record)
         self.refresh()
-
-    def make(self, record: VolumeRecord) -> None:
-        """Make a volume's files."""
-        self._open(record)
 
     def serve(self, record: VolumeRecord) -> None:
         """Serve a volume to all its machines that run."""
@@ -132,16 +126,15 @@ class VolumeHost:
 
     def shown(self, vm_id: str) -> list[dict[str, object]]:
         """What a machine sees of its volumes."""
-        return list(self._shown(vm_id))
-
-    def _shown(self, vm_id: str) -> Iterator[dict[str, object]]:
+        rows: list[dict[str, object]] = []
         for record in self._book.spaces.volumes_of(vm_id):
             server = self.running.get((record.number, vm_id))
             if server is None or (record.kind == "simple" and not record.formatted):
                 continue
             size, files = record.layout.size_bytes, str(self.files(record).absolute())
             for path, uri in ((record.path, server.uri()), (record.fill_path, server.uri(unthrottled=True))):
-                yield {"path": path, "uri": uri, "size_bytes": size, "files": files}
+                rows.append({"path": path, "uri": uri, "size_bytes": size, "files": files})
+        return rows
 
     def files(self, record: VolumeRecord) -> Path:
         """Where a volume's files are recorded (see `volume_files`)."""
@@ -149,7 +142,8 @@ class VolumeHost:
 
     # what a volume plays
 
-    def _open(self, record: VolumeRecord) -> None:
+    def open(self, record: VolumeRecord) -> None:
+        """Open a volume; its files are made when missing."""
         home = self._home(record)
         self.files(record).mkdir(parents=True, exist_ok=True)
         model = self._model_of(record)
@@ -248,3 +242,33 @@ class VolumeHost:
 def room_slabs(disk: PoolDisk) -> int:
     """How many slabs a disk has."""
     return disk.size_bytes // SLAB_BYTES
+
+
+# ---- what disks of pools did second by second: from totals, looked at several times a second
+
+
+class MemberActivity:
+    """I/Os and bytes by second; what happens between two looks is the later one's."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, NDArray[np.int64]] = {}
+        self._counts: dict[str, dict[int, NDArray[np.int64]]] = defaultdict(dict)
+
+    def look(self, number: int, disks: Sequence[str], file: LayoutFile, now: float) -> None:
+        """Note what the disks of a volume have done since the last look; the first one only begins."""
+        ios = file.member_ios()
+        totals = np.stack([ios[:, :2].sum(axis=1), ios[:, 2:].sum(axis=1)], axis=1)
+        grown = totals - self._before.get(number, totals)
+        self._before[number] = totals
+        for disk_id, more in zip(disks, grown, strict=True):
+            if more.any():
+                seconds = self._counts[disk_id]
+                seconds[int(now)] = seconds.get(int(now), np.zeros(2, np.int64)) + more
+
+    def of(self, disk_id: str, attached: float, detached: float | None) -> NDArray[np.int64]:
+        """Rows as of `ModelFile.activity`: what a disk did in one attachment."""
+        seconds = self._counts.get(disk_id, {})
+        inside = [
+            at for at in sorted(seconds) if int(attached) <= at and (detached is None or at <= detached)
+        ]
+        return np.array([[at, *seconds[at], 0, 0] for at in inside], np.int64).reshape(-1, 5)

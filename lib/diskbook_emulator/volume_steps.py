@@ -1,17 +1,13 @@
 """Steps on volumes of emulated machines: make, place, watch, count, and see them fail and return."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from diskbook.clusters.design.volume_rules import COPIES
 from diskbook.clusters.powershell import steps
 from diskbook.facts.units import GIB, KIB
-from diskbook_emulator import step_counters
 from diskbook_emulator.step_call import Call, Json, StepError, same
 from diskbook_emulator.storage_spaces import Pool, VolumeRecord
 from diskbook_emulator.volume import Volume
@@ -115,7 +111,7 @@ def _new(call: Call, asked: steps.Volume, pool: Pool) -> VolumeRecord:
         made=time.time(),
     )
     _check_room(record, pool)
-    call.host.make(record)
+    call.host.open(record)
     call.spaces.volumes.append(record)
     call.host.serve(record)
     if record.kind != "simple" and call.vm_id in record.nodes:
@@ -224,18 +220,10 @@ def _owner(call: Call, record: VolumeRecord) -> str:
 def _access(call: Call, record: VolumeRecord) -> list[Json]:
     """How each node reaches a volume; ReFS sends the data of others to the owner."""
     owner = _owner(call, record)
-    rows = []
-    for name in sorted((call.name_of(vm_id) for vm_id in record.nodes), key=str.lower):
-        direct = name == owner
-        state = "Direct" if direct else "FileSystemRedirected"
-        rows.append(
-            {
-                "node": name,
-                "state": state,
-                "reason": f"{'NotFileSystemRedirected' if direct else 'FileSystemReFs'}",
-            }
-        )
-    return rows
+    direct = {"state": "Direct", "reason": "NotFileSystemRedirected"}
+    redirected = {"state": "FileSystemRedirected", "reason": "FileSystemReFs"}
+    names = sorted((call.name_of(vm_id) for vm_id in record.nodes), key=str.lower)
+    return [{"node": name, **(direct if name == owner else redirected)} for name in names]
 
 
 # ---- how it is --------------------------------------------------------------------------------------
@@ -248,12 +236,8 @@ def _health(call: Call, name: str) -> Json:
         return {"volume": name, "health": "absent", "status": "", "detached": ""}
     volume = call.host.volumes[record.number]
     if not volume.online:
-        return {
-            "volume": name,
-            "health": "Unhealthy",
-            "status": "Detached",
-            "detached": "Majority Disks Unhealthy",
-        }
+        majority = "Majority Disks Unhealthy"
+        return {"volume": name, "health": "Unhealthy", "status": "Detached", "detached": majority}
     if volume.repaired() == 1 and not any(volume.lost):
         return {"volume": name, "health": "Healthy", "status": "OK", "detached": "None"}
     status = "InService" if volume.to_repair_bytes() else "Degraded"
@@ -266,10 +250,7 @@ def _ill(call: Call, names: Sequence[str]) -> list[str]:
 
 def _jobs(call: Call) -> list[Json]:
     """What Get-RunningJob of common.ps1 says."""
-    return list(_running_jobs(call))
-
-
-def _running_jobs(call: Call) -> Iterator[Json]:
+    rows: list[Json] = []
     for record in call.spaces.volumes_of(call.vm_id):
         volume: Volume = call.host.volumes[record.number]
         if not volume.online or not volume.to_repair_bytes():
@@ -277,7 +258,8 @@ def _running_jobs(call: Call) -> Iterator[Json]:
         counts, percent = volume.file.counts(), int(100 * volume.repaired())
         done, total = counts.repair_done, max(counts.repair_found, counts.repair_done)
         row = {"name": f"{record.name}-Repair", "state": "Running", "percent": min(99, percent)}
-        yield {**row, "bytes_done": done, "bytes_total": total}
+        rows.append({**row, "bytes_done": done, "bytes_total": total})
+    return rows
 
 
 def _state_of(call: Call, names: Sequence[str]) -> Json:
@@ -317,7 +299,7 @@ class _Quiet:
 
 def counters(call: Call, asked: steps.Counters) -> Json:
     """Read running totals of performance counters."""
-    return {"computer": call.computer, "samples": step_counters.samples(call, asked.paths)}
+    return {"computer": call.computer, "samples": samples(call, asked.paths)}
 
 
 # ---- what it loses ----------------------------------------------------------------------------------
@@ -326,12 +308,7 @@ def counters(call: Call, asked: steps.Counters) -> Json:
 def fail(call: Call, asked: steps.Loss) -> Json:
     """Wait until a loss is noticed."""
     began = time.monotonic()
-    if asked.kind == "disk":
-        what = f"the loss of disk {asked.unique_id}"
-        call.wait_until(what, asked.wait_s, lambda: not _disk_is_there(call, asked.unique_id))
-    else:
-        what = f"the loss of node {asked.node}"
-        call.wait_until(what, asked.wait_s, lambda: not _node_is_up(call, asked.node))
+    call.wait_until(f"the loss of {_lost(asked)}", asked.wait_s, lambda: not _is_back(call, asked))
     noticed = round(time.monotonic() - began, 1)
     for record in call.spaces.volumes_of(call.vm_id):
         call.host.repaired_before[record.number] = call.host.volumes[record.number].file.counts().repair_done
@@ -340,12 +317,7 @@ def fail(call: Call, asked: steps.Loss) -> Json:
 
 def restore(call: Call, asked: steps.Loss) -> Json:
     """Wait for a return; the repair goes on by itself."""
-    if asked.kind == "disk":
-        what = f"the return of disk {asked.unique_id}"
-        call.wait_until(what, asked.wait_s, lambda: _disk_is_there(call, asked.unique_id))
-    else:
-        what = f"the return of node {asked.node}"
-        call.wait_until(what, asked.wait_s, lambda: _node_is_up(call, asked.node))
+    call.wait_until(f"the return of {_lost(asked)}", asked.wait_s, lambda: _is_back(call, asked))
     broken = _ill(call, asked.volumes)
     if broken and not _jobs(call):
         for name in broken:
@@ -363,6 +335,16 @@ def _ended_jobs(call: Call) -> Iterator[Json]:
         if done > before and not volume.to_repair_bytes():
             name = f"{record.name}-Repair"
             yield {"id": f"{name}-{before}", "name": name, "bytes_done": done - before}
+
+
+def _lost(asked: steps.Loss) -> str:
+    return f"disk {asked.unique_id}" if asked.kind == "disk" else f"node {asked.node}"
+
+
+def _is_back(call: Call, asked: steps.Loss) -> bool:
+    if asked.kind == "disk":
+        return _disk_is_there(call, asked.unique_id)
+    return _node_is_up(call, asked.node)
 
 
 def _disk_is_there(call: Call, unique_id: str | None) -> bool:
@@ -383,7 +365,77 @@ def _node_is_up(call: Call, node: str | None) -> bool:
 
 
 def _nodes(call: Call) -> list[Json]:
-    rows: list[dict[str, Any]] = []
-    for vm_id in sorted(call.cluster().nodes, key=lambda vm_id: call.name_of(vm_id).lower()):
-        rows.append({"node": call.name_of(vm_id), "state": "Up" if call.book.is_up(vm_id) else "Down"})
-    return rows
+    return [
+        {"node": call.name_of(vm_id), "state": "Up" if call.book.is_up(vm_id) else "Down"}
+        for vm_id in sorted(call.cluster().nodes, key=lambda vm_id: call.name_of(vm_id).lower())
+    ]
+
+
+# ---- performance counters: running totals of what volumes did
+
+
+ADAPTER = "microsoft hyper-v network adapter"
+RATE = "RateOfCountsPerSecond64"
+TICKS = 10_000_000
+"""Of Windows' clocks, a second."""
+_FILETIME_EPOCH_S = 11_644_473_600  # from 1601 to 1970
+_CLUSTER_BYTES = 64 * 1024  # of ReFS on cluster shared volumes
+_READS, _WRITES, _READ_BYTES, _WRITE_BYTES, _VIA_READ, _VIA_WRITE, _SENT, _RECEIVED = range(8)
+_OF_VOLUME = {
+    r"\cluster csvfs(*)\reads/sec": _READS,
+    r"\cluster csvfs(*)\writes/sec": _WRITES,
+    r"\cluster csvfs(*)\read bytes/sec": _READ_BYTES,
+    r"\cluster csvfs(*)\write bytes/sec": _WRITE_BYTES,
+}
+_OF_SHARES = {
+    r"\smb client shares(*)\read bytes/sec": _VIA_READ,
+    r"\smb client shares(*)\write bytes/sec": _VIA_WRITE,
+}
+_OF_NETWORK = {
+    r"\network interface(*)\bytes sent/sec": _SENT,
+    r"\network interface(*)\bytes received/sec": _RECEIVED,
+}
+_FILL = r"\refs(*)\fast tier data fill ratio"
+_FILL_UNIT = 10_000  # of REFS_VOLUME_DATA_BUFFER
+_SLOW_TIER = r"\refs(*)\allocation of data clusters on slow tier/sec"
+
+
+def samples(call: Call, paths: Sequence[str]) -> list[Json]:
+    """Read counters as Get-Counter does: names in small letters, all instances, sorted by path."""
+    now = time.time()
+    rows = [row for path in paths for row in _of_path(call, path)]
+    clock = {
+        "kind": RATE,
+        "base": int(time.monotonic() * TICKS),
+        "at_100ns": int((now + _FILETIME_EPOCH_S) * TICKS),
+    }
+    order = ("path", "instance", "raw", "base", "kind", "at_100ns")
+    whole = [{**row, **clock} for row in sorted(rows, key=lambda row: str(row["path"]))]
+    return [{name: row[name] for name in order} for row in whole]
+
+
+def _of_path(call: Call, path: str) -> Iterator[Json]:
+    for instance, raw in _totals(call, path.lower()):
+        shown = path.lower().replace("(*)", f"({instance})")
+        yield {"path": rf"\\{call.name.lower()}{shown}", "instance": instance, "raw": raw}
+
+
+def _totals(call: Call, path: str) -> Iterator[tuple[str, int]]:
+    """Instances of a counter and their totals."""
+    counted = call.host.counted(call.vm_id)
+    clustered = call.spaces.cluster_of(call.vm_id) is not None
+    if path in _OF_NETWORK:
+        yield ADAPTER, sum(int(totals[_OF_NETWORK[path]]) for totals in counted.values())
+    elif path in _OF_VOLUME and clustered:
+        for name, totals in sorted(counted.items()):
+            yield name.lower(), int(totals[_OF_VOLUME[path]])
+    elif path in _OF_SHARES and clustered:
+        yield "_total", sum(int(totals[_OF_SHARES[path]]) for totals in counted.values())
+    elif path == _SLOW_TIER:
+        for name in sorted(counted):
+            yield name.lower(), call.host.moved_to_parity(name) // _CLUSTER_BYTES
+    elif path == _FILL:
+        for name, fill in sorted(call.host.mirror_fill(call.vm_id).items()):
+            yield name.lower(), round(_FILL_UNIT * fill)
+    else:
+        raise StepError("The specified object was not found on the computer.")

@@ -5,8 +5,6 @@ whole, as a copy of a mirror, or as data and parity on the disks of one node. Wh
 slab of a disk.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -63,11 +61,6 @@ class Layout:
     def footprint_bytes(self) -> int:
         """What it takes of the pool."""
         return sum(tier.members.size for tier in self.tiers) * SLAB_BYTES
-
-    @property
-    def efficiency(self) -> float:
-        """Share of the footprint that it holds."""
-        return self.size_bytes / self.footprint_bytes
 
 
 def arrange(
@@ -152,9 +145,9 @@ def _tier(members: Places, parity: bool, start: NDArray[np.int64]) -> Tier:
     return Tier(parity, members, slabs.reshape(members.shape))
 
 
-def slabs_taken(layout: Layout, taken: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Count the slabs that each member has given, with those `taken` before."""
-    counts = np.zeros(len(layout.nodes), np.int64) if taken is None else taken.copy()
+def slabs_taken(layout: Layout) -> NDArray[np.int64]:
+    """Count the slabs that each member has given."""
+    counts = np.zeros(len(layout.nodes), np.int64)
     for tier in layout.tiers:
         counts += np.bincount(tier.members.reshape(-1), minlength=counts.size)
     return counts

@@ -7,15 +7,14 @@ file on one of its volumes, "C:\\ClusterStorage\\v\\diskbook.dat", which -c make
 says that it is emulated. Since it is fio, no difference between the two tools can be seen.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
@@ -25,11 +24,11 @@ from diskbook.design.diskspd_line.arguments import Arguments, parse_words
 from diskbook.design.diskspd_line.render import render
 from diskbook.design.model import Workload
 from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.proc_stat import ticks
 from diskbook.facts.units import MS_PER_S
 from diskbook.tools import fio
 from diskbook.tools.record import Load, Measurement, UnusableError
-from diskbook_emulator import processors, volume_files, windows_xml
-from diskbook_emulator.environment import FOLDER_VARIABLE
+from diskbook_emulator import FOLDER_VARIABLE, volume_files, windows_xml
 from diskbook_emulator.layout_file import DEPTH
 
 FILL = ":fill"
@@ -83,12 +82,8 @@ def run(
 ) -> str:
     """Run the load of DiskSpd's arguments on an emulated disk or volume; returns DiskSpd's XML.
 
-    Raises
-    ------
-    UsageError
-        For arguments that DiskSpd, or its stand-in, does not take.
-    UnusableError
-        When fio did not measure.
+    Raises UsageError for arguments that DiskSpd, or its stand-in, does not take, and UnusableError when fio
+    did not measure.
     """
     asked = parse_words(words)
     disk = _disk(asked, disks, volumes)
@@ -170,7 +165,7 @@ def _measure(asked: Arguments, disk: Disk, folder: Path) -> windows_xml.Measured
     load, job = workload_of(asked, disk), command(asked, disk, asked.seed or 1)
     for note in job.notes:
         print(f"emulated: {note}", file=sys.stderr)
-    with processors.watched() as cores:
+    with watched() as cores:
         done = subprocess.run(job.argv, check=False, cwd=folder, capture_output=True, text=True)
     fio.parse_output(done.stdout, "fio", messages=done.stderr, runtime_s=load.runtime_s)
     whole = json.loads(done.stdout[done.stdout.index("{\n") :])
@@ -222,6 +217,38 @@ def _alone(whole: Mapping[str, Any], job: dict[str, Any]) -> Measurement:
     if not any(job[name]["total_ios"] for name in ("read", "write")):
         return Measurement(job["jobname"], "", Load(), {})
     return fio.parse_output(json.dumps({**whole, "jobs": [job]}), "fio")
+
+
+# ---- how busy the cores of the computer that emulates were, which all emulated machines share
+
+
+_STAT = Path("/proc/stat")
+Cores = list[tuple[float, float]]
+"""Percent of user and of kernel time, by core."""
+
+
+@contextmanager
+def watched() -> Iterator[Cores]:
+    """Give a list that holds, at the end of the context, how busy each core was in it."""
+    cores: Cores = []
+    before = _STAT.read_bytes()
+    yield cores
+    cores += shares(before, _STAT.read_bytes())
+
+
+def shares(before: bytes, after: bytes) -> Cores:
+    """Compute user and kernel time of each core between two readings of /proc/stat; idle cores are kept."""
+    first, last = ticks(before), ticks(after)
+    spent = [
+        [max(0, end - start) for start, end in zip(first[name], last[name], strict=True)]
+        for name in last
+        if name != "cpu" and name in first
+    ]
+    return [
+        (100 * (user + nice) / total, 100 * (system + irq + softirq) / total)
+        for user, nice, system, idle, iowait, irq, softirq, steal in spent
+        if (total := user + nice + system + idle + iowait + irq + softirq + steal)
+    ]
 
 
 if __name__ == "__main__":

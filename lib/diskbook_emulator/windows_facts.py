@@ -1,7 +1,5 @@
 """What an emulated Windows machine says of itself when it is new: its system, and its release of DiskSpd."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

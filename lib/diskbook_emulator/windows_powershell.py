@@ -8,8 +8,6 @@ for the steps of clusters, on the emulator's own state (`windows_steps`). It is 
 so it imports little; what a new machine is asked is answered by `windows_facts`.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

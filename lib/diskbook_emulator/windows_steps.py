@@ -4,8 +4,6 @@ A step is known by the text of its file. It is carried out by the emulator's con
 machines, and which this machine shows its own secret.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import ssl
@@ -16,8 +14,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from diskbook.clusters.powershell import scripts
-from diskbook_emulator import windows_verify
-from diskbook_emulator.environment import FOLDER_VARIABLE
+from diskbook_emulator import FOLDER_VARIABLE, windows_verify
 
 CONTROL = "control.json"
 PATH = "/diskbook/steps"
@@ -37,7 +34,6 @@ def file_of(path: str) -> Path:
 
 
 def put(path: str, content: bytes) -> None:
-    """Write a file."""
     file = file_of(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)

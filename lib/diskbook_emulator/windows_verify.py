@@ -5,8 +5,6 @@ acknowledged; where a block fails another fio goes on with that block. The file 
 behind what loads have made there. It is called while members are lost, so it imports little.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -14,13 +12,14 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from diskbook.facts.files import write_atomic
 from diskbook.facts.units import MIB
-from diskbook_emulator.environment import FOLDER_VARIABLE
+from diskbook_emulator import FOLDER_VARIABLE
 
 Json = dict[str, Any]
 FILES = ("resync", "loss")
@@ -89,16 +88,9 @@ def _end(request: Mapping[str, Any]) -> Json:
     for row in rows:
         row["verified"] = None
     read = [row for row in rows if row["volume"] in volumes]
-    _side_by_side([_reading(request, volumes[row["volume"]], row) for row in read])
+    with ThreadPoolExecutor(max(1, len(read))) as side_by_side:
+        side_by_side.map(lambda row: _read(request, volumes[row["volume"]], row), read)
     return {"now_s": time.time(), "volumes": rows}
-
-
-def _side_by_side(actions: list[Callable[[], None]]) -> None:
-    threads = [threading.Thread(target=action) for action in actions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 class _Writer(threading.Thread):
@@ -161,14 +153,9 @@ class _Writer(threading.Thread):
             self.join(END_S)
 
     def row(self) -> Json:
-        """What it did."""
         errors = {"errors": self._errors, "last_error": self._last_error}
         began = {"began_s": self._began, "counts": self._counts}
         return {"volume": self._name, **began, "written": self._acked, **errors}
-
-
-def _reading(request: Mapping[str, Any], volume: Mapping[str, str], row: Json) -> Callable[[], None]:
-    return lambda: _read(request, volume, row)
 
 
 def _read(request: Mapping[str, Any], volume: Mapping[str, str], row: Json) -> None:

@@ -5,8 +5,6 @@ is left out: least and greatest latency of an interval. Use of the processors is
 emulates.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checks import coverage_attach, coverage_docs
+from checks import coverage_attach, coverage_docs, coverage_rule
 from checks.coverage_attach import LASTS, PLANTED, UNSETTLED, Cell, Row
 from diskbook.stats.gates import passed
 from diskbook.stats.gates.attachment import ATTACHMENT
@@ -30,7 +30,7 @@ def test_what_outlasts_the_visit_is_a_known_limit() -> None:
     row = _row(LASTS)
     assert row.false > 0.9 and row.is_known_limit and not row.is_off
     assert coverage_attach.KNOWN_LIMIT in coverage_docs.of_attach([row])
-    assert coverage_attach.text([row]).endswith(" ?")
+    assert coverage_rule.table("", [row]).endswith(" ?")
 
 
 @pytest.mark.parametrize("name", ["one arm, 20 s", "base arm, 60 s", "arms unlike, by 4 % each"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from checks import coverage_docs, coverage_knee
+from checks import coverage_docs, coverage_knee, coverage_rule
 from checks.coverage_knee import Cell
 from diskbook.stats.knee import SHARP_LIMITS
 
@@ -21,7 +21,7 @@ def test_knees_of_five_blocks_are_covered_and_no_wider_than_they_may_be() -> Non
 
 def test_two_blocks_give_no_interval() -> None:
     (row,) = coverage_knee.measure(CELL._replace(blocks=2), 50, 1)
-    assert row.is_refused and not row.is_off and "refused" in coverage_knee.text([row])
+    assert row.is_refused and not row.is_off
     assert not row._replace(refused=0.0).is_refused and row._replace(refused=0.0).is_off
 
 
@@ -29,7 +29,7 @@ def test_two_blocks_give_no_interval() -> None:
 def test_a_smooth_bend_is_a_known_limit_of_the_size_that_is_said(cell: Cell) -> None:
     (row,) = coverage_knee.measure(cell, 1000, 1)
     assert row.is_known_limit and not row.is_off and 0.01 < row.too_deep < 0.05
-    assert "smooth bend, +" in coverage_knee.text([row])
+    assert coverage_rule.table("", [row]).endswith(" ?")
     assert row._replace(too_deep=0.06).is_off and "5 % too deep" in SHARP_LIMITS
 
 
@@ -43,7 +43,7 @@ def test_a_knee_that_is_read_off_the_bend_falls_short(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(coverage_knee.knee, "curves", bent)
     (row,) = coverage_knee.measure(CELL, 500, 1)
-    assert row.is_off and coverage_knee.text([row]).endswith("!")
+    assert row.is_off and coverage_rule.table("", [row]).endswith("!")
 
 
 def test_what_a_volume_loses_at_the_start_and_to_chance_is_allowed_for(

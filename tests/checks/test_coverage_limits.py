@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from checks import coverage_docs, coverage_limits
+from checks import coverage_docs, coverage_limits, coverage_rule
 from checks.coverage_limits import Cell, measure
 from diskbook.stats import at_depth
 from diskbook.stats.gates import limits
@@ -60,4 +60,4 @@ def test_the_table_has_a_line_a_limit_over_blocks() -> None:
     rows = [row for blocks in (2, 4) for row in measure(Cell("one arm", 2.0, blocks), 8, 1)]
     lines = coverage_docs.of_limits(rows).splitlines()
     assert len(lines) == 3 and lines[2].startswith("| one arm | 2 | 0.0 to 0.0 |")
-    assert coverage_limits.text(rows).count("one arm") == 2
+    assert coverage_rule.table("", rows).count("one arm") == 2

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from checks import coverage_noise, simulate
-from checks.coverage_noise import HOURS, LASTING, Cell, Condition, Row, cells, draw, measure, text
+from checks import coverage_noise, coverage_rule, simulate
+from checks.coverage_noise import HOURS, LASTING, TITLE, Cell, Condition, Row, cells, draw, measure
 from checks.simulate import ARM, BASE
 from diskbook.design.vocabulary import Scope
 from diskbook.stats import outliers
@@ -97,15 +97,15 @@ def test_a_wrong_interval_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     within = coverage_noise.intervals.within_replicates
     monkeypatch.setattr(coverage_noise.intervals, "over_replicates", within)
     row = measured(STILL, 3, 5)[Scope.LIKE_THESE]
-    assert row.is_off and "!" in text([row])
+    assert row.is_off and "!" in coverage_rule.table(TITLE, [row])
 
 
 def test_the_table_names_every_noise_and_its_limit() -> None:
     rows = [row for cell in cells(quick=True) for row in measure(cell, 50, 1)]
-    printed = text(rows)
+    printed = coverage_rule.table(TITLE, rows)
     for condition in coverage_noise.conditions():
-        assert printed.count(f"{condition.name}: ") == 3
-    assert "known limit: " in printed and "say 'in these hours'" in printed and "refused" in printed
+        assert printed.count(f"{condition.name} ") == 12
+    assert "known limit: " in printed and "say 'in these hours'" in printed and "NaN" in printed
     assert len(list(cells())) == 200 and len(rows) == 120
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from checks import coverage_docs, coverage_outlooks
+from checks import coverage_docs, coverage_outlooks, coverage_rule
 from checks.coverage_outlooks import BLOCKS_MORE, FRESH, REPLICATES_MORE, Cell, Row
 from checks.simulate import LEVELS
 from diskbook.facts import paths
@@ -26,7 +26,7 @@ def test_a_width_at_the_spread_seen_is_noticed(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(coverage_outlooks, "narrowed", at_the_spread_seen)
     (row,) = coverage_outlooks.measure(Cell(LEVELS[0], REPLICATES_MORE, 3, 5), 1000, 1)
-    assert row.kept < 0.5 and row.is_off and coverage_outlooks.text([row]).endswith("!")
+    assert row.kept < 0.5 and row.is_off and coverage_rule.table("", [row]).endswith("!")
 
 
 def test_rare_slow_trials_are_a_known_limit_and_widths_that_are_too_safe_none() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from checks import coverage_docs, coverage_runs
+from checks import coverage_docs, coverage_rule, coverage_runs
 from checks.coverage_runs import Cell
 from checks.simulate import LEVELS
 from diskbook.facts import paths
@@ -42,7 +42,7 @@ def test_a_method_that_needs_equal_spreads_is_noticed(
 ) -> None:
     monkeypatch.setattr(coverage_runs.ratio_of_ratios, "interval", method)
     (row,) = coverage_runs.measure(Cell(None, sizes, times=3.0), 2000, 1)
-    assert row.is_off and row.family > 0.07 and coverage_runs.text([row]).endswith("!")
+    assert row.is_off and row.family > 0.07 and coverage_rule.table("", [row]).endswith("!")
 
 
 def test_pairs_with_2_replicates_get_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,7 +215,7 @@ def test_a_new_limit_holds_at_once(make: MakeExport, tmp_path: Path) -> None:
     export = make(limits=Limits(mb_s=2))
     load = ["--rw=randwrite", "--bs=16k", "--iodepth=16", "--runtime=1s", "--time_based"]
     before = fio(export, *load).iops
-    LimitsFile.open(tmp_path / "a.lim").update(Limits(mb_s=8))
+    LimitsFile(tmp_path / "a.lim").update(Limits(mb_s=8))
     after = fio(export, *load).iops
     assert before < 2e6 / 16384 * MOST and after < 8e6 / 16384 * MOST
     with load_sensitive():
@@ -225,7 +225,7 @@ def test_a_new_limit_holds_at_once(make: MakeExport, tmp_path: Path) -> None:
 @pytest.mark.alone
 def test_credit_falls_back_to_base(make: MakeExport, tmp_path: Path) -> None:
     export = make(limits=Limits(iops=200, burst_iops=2000, credit_ios=900))
-    limits = LimitsFile.open(tmp_path / "a.lim")
+    limits = LimitsFile(tmp_path / "a.lim")
     assert limits.credit_ios() == pytest.approx(900)
     done = fio(export, "--rw=randread", "--bs=4k", "--iodepth=16", "--runtime=1500ms", "--time_based")
     beyond_base = done.ios - 200 * done.runtime_ms / 1e3
@@ -239,7 +239,7 @@ def test_credit_falls_back_to_base(make: MakeExport, tmp_path: Path) -> None:
 def test_used_credit_stays_used_when_limits_change(make: MakeExport, tmp_path: Path) -> None:
     slow = Limits(iops=0.01, burst_iops=5000, credit_ios=1000)  # it hardly grows again
     export = make(limits=slow)
-    limits = LimitsFile.open(tmp_path / "a.lim")
+    limits = LimitsFile(tmp_path / "a.lim")
     some_ios(export, "randread", 600, 16)
     assert limits.credit_ios() == pytest.approx(400, abs=2)
     limits.update(replace(slow, iops=0.02))
@@ -487,7 +487,7 @@ def test_a_foreign_file_is_not_taken_for_ours(tmp_path: Path) -> None:
     (tmp_path / "short").write_bytes(b"DSKLIM")
     (tmp_path / "other").write_bytes(b"x" * 2**21)
     with pytest.raises(DiskbookError, match="too short"):
-        LimitsFile.open(tmp_path / "short")
+        LimitsFile(tmp_path / "short")
     with pytest.raises(DiskbookError, match="another version"):
         ModelFile(tmp_path / "other", 0.0)
 

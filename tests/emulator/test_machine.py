@@ -18,7 +18,7 @@ import yaml
 
 from diskbook.cloud.azure import keys
 from diskbook.facts.errors import UsageError
-from diskbook_emulator import network, processes, user_list
+from diskbook_emulator import machine, network, processes
 from diskbook_emulator.cloudinit import host_keys
 from diskbook_emulator.machine import Machine
 from diskbook_emulator.types import VmAddress, VmSpec
@@ -143,7 +143,7 @@ def test_without_the_library_one_sentence_names_its_package(tmp_path: Path) -> N
     with pytest.raises(
         UsageError, match=r"^the emulator needs 'libnss_wrapper.so', .* package libnss-wrapper\.$"
     ):
-        user_list.library([str(tmp_path)])
+        machine.library([str(tmp_path)])
 
 
 def test_a_machine_has_its_own_folder_and_environment(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

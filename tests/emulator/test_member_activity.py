@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from diskbook_emulator.layout_file import LayoutFile
-from diskbook_emulator.member_activity import MemberActivity
+from diskbook_emulator.volume_host import MemberActivity
 
 
 class Totals:

@@ -14,7 +14,7 @@ from diskbook.stats.gates.guest import guest_gate
 from diskbook.stats.guests import CellGuest
 from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Measurement
-from diskbook_emulator import processors
+from diskbook_emulator import windows_diskspd
 from support.fleets import Vm, machine_of, xml_of
 
 BEFORE = b"cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 10 0 10 100 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\nintr 5\n"
@@ -22,8 +22,8 @@ AFTER = b"cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 40 10 30 130 0 5 5 0 0 0\ncpu1 0 0 0 10
 
 
 def test_shares_of_each_core() -> None:
-    assert processors.shares(BEFORE, AFTER) == [(40.0, 30.0), (0.0, 0.0)]
-    with processors.watched() as cores:
+    assert windows_diskspd.shares(BEFORE, AFTER) == [(40.0, 30.0), (0.0, 0.0)]
+    with windows_diskspd.watched() as cores:
         sum(range(200_000))
     assert all(0 <= part <= 100 for core in cores for part in core)
 

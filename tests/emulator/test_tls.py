@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from diskbook_emulator.tls import VALID, make_ca_and_cert
+from diskbook_emulator.server import VALID, make_ca_and_cert
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ import pytest
 
 from diskbook.clusters.powershell import steps
 from diskbook.facts import paths
-from diskbook_emulator import volume_files, windows_steps, windows_verify
+from diskbook_emulator import FOLDER_VARIABLE, volume_files, windows_steps, windows_verify
 from diskbook_emulator.disk import build_plugin
-from diskbook_emulator.environment import FOLDER_VARIABLE
 from diskbook_emulator.layout_file import MemberModel, NodeModel, VolumeModel
 from diskbook_emulator.types import Latency
 from diskbook_emulator.volume import VOLUME_SOURCE, Volume, VolumeServer

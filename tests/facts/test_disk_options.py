@@ -14,7 +14,7 @@ from diskbook.design.model import Disk
 from diskbook.facts.disk_options import OPTIONS, Option
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.rules import DiskAsk
-from diskbook_emulator.arm import disk_spec
+from diskbook_emulator.arm import disk_rules
 from support.disk_options import other
 
 NO_OPTION = {"name", "sku", "size_gib", "zone", "cache", "count"}
@@ -62,7 +62,7 @@ def test_an_option_that_is_not_asked_for_is_left_to_azure(option: Option) -> Non
 @EACH
 def test_the_emulated_control_plane_sees_an_option(option: Option) -> None:
     body = requests.disk(disk(**{option.name: other(option)}), "westeurope", {})
-    assert getattr(disk_spec.ask_of(body), option.name) == other(option)
+    assert getattr(disk_rules.ask_of(body), option.name) == other(option)
     assert option.parameter.startswith("disk.")
 
 
@@ -76,5 +76,5 @@ def test_a_plan_names_an_option(option: Option) -> None:
 def test_a_sized_disk_has_computed_figures_that_are_no_wish() -> None:
     body = requests.disk(disk(iops=8000, mb_s=300), "westeurope", {})
     body["sku"]["name"] = "Premium_LRS"
-    ask = disk_spec.ask_of(body)
+    ask = disk_rules.ask_of(body)
     assert (ask.iops, ask.mb_s) == (None, None)

@@ -20,7 +20,7 @@ import pytest
 
 from diskbook.emulated import doctor
 from diskbook.facts import paths
-from diskbook_emulator import user_list
+from diskbook_emulator.machine import PACKAGE as USER_LIST_PACKAGE
 
 pytestmark = pytest.mark.emulator
 
@@ -94,7 +94,7 @@ def fingerprint(clone: Path) -> str:
 
 def test_what_the_emulator_needs_is_installed() -> None:
     script = (paths.ROOT / "lib/setup.sh").read_text()
-    for package in (*(package for _, package in doctor.PROGRAMS), user_list.PACKAGE):
+    for package in (*(package for _, package in doctor.PROGRAMS), USER_LIST_PACKAGE):
         assert re.search(rf"echo {package}$", script, re.MULTILINE), package
 
 

@@ -24,7 +24,7 @@ from azure.mgmt.resource.resources import ResourceManagementClient
 from diskbook.cloud.azure import models
 from diskbook_emulator.arm import Settings, create_app
 from diskbook_emulator.arm.operations import Operations, Work
-from diskbook_emulator.tls import make_ca_and_cert
+from diskbook_emulator.server import make_ca_and_cert
 from diskbook_emulator.types import DiskSpec, VmAddress, VmSpec
 
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"

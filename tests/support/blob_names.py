@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from diskbook_emulator import tls
+from diskbook_emulator import server
 from support import azurite
 
 HOST = f"{azurite.ACCOUNT}.blob.core.windows.net"
@@ -23,7 +23,7 @@ HOST = f"{azurite.ACCOUNT}.blob.core.windows.net"
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[None]:
     """Serve https://ACCOUNT.blob.core.windows.net from an empty Azurite, for clients in this process."""
-    authority, certificate, key = tls.make_ca_and_cert(folder, HOST)
+    authority, certificate, key = server.make_ca_and_cert(folder, HOST)
     resolve = socket.getaddrinfo
     with azurite.running((certificate, key)) as port, pytest.MonkeyPatch.context() as patch:
 

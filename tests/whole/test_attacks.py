@@ -29,7 +29,7 @@ from diskbook.measure.runs import refused, stages
 from diskbook.results import run as runs
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
-from diskbook_emulator.tls import make_ca_and_cert
+from diskbook_emulator.server import make_ca_and_cert
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION
 from support.emulated import soon

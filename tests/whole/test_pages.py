@@ -19,7 +19,7 @@ from nbconvert import HTMLExporter
 from checks import many_runs
 from diskbook.facts import paths
 from diskbook.report.site import write as write_site
-from support import browser as browsers, page_checks
+from support import browser as browsers, few_runs, page_checks
 from support.browser import Browser
 
 pytestmark = pytest.mark.whole
@@ -170,7 +170,7 @@ def test_report_of_a_sample(browser: Browser, sample: str, check: str) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site of the samples and twenty made-up runs, of which one has a name that is markup."""
     runs = many_runs.many(tmp_path_factory.mktemp("site") / "runs", 20)
-    many_runs.write(runs / many_runs.HOSTILE, many_runs.manifest_of("sample-zone-disks"))
+    many_runs.write(runs / few_runs.HOSTILE, few_runs.manifest_of("sample-zone-disks"))
     for sample in SAMPLES:
         shutil.copytree(paths.RUNS / sample, runs / sample, ignore=shutil.ignore_patterns("raw", "notebooks"))
     return write_site.build(runs, runs.parent / "site").index.parent

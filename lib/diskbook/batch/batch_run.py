@@ -1,7 +1,5 @@
 """One run of a batch: what is asked for, and the name that this gives it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

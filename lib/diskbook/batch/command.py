@@ -1,7 +1,5 @@
 """A batch from its file to its outcome: one process at a time holds it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path

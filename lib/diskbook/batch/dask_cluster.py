@@ -1,7 +1,5 @@
 """A Dask cluster to run on: one of processes here, or that of a scheduler; with Dask's errors in words."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

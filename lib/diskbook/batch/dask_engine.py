@@ -4,8 +4,6 @@ Dask decides which worker runs what, by its threads and the resources that it of
 again whose worker was lost; the run's order is known then, and the batch decides anew, with what it has cost.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter
@@ -19,7 +17,6 @@ from diskbook.batch.dask_cluster import CORES, HOST, WORKERS_S, Cluster, Worker
 from diskbook.batch.engine import Ending
 from diskbook.batch.order import Order, new_start
 from diskbook.batch.process import LOST
-from diskbook.batch.stores.lease import LEASE_S
 from diskbook.facts.errors import UsageError
 
 LOOK_S = 1.0
@@ -53,10 +50,7 @@ class DaskTask:
         state = self._future.status
         if not self._cluster.is_alive:
             raise self._cluster.gone()
-        if state in (
-            "pending",
-            "lost",
-        ):  # lost: its worker has gone with what it answered, so Dask asks again
+        if state in ("pending", "lost"):  # lost: its worker went with what it answered, so Dask asks again
             return None
         if state == "finished":
             return self._finished()
@@ -124,15 +118,10 @@ class DaskEngine:
     waits = True
 
     def __init__(
-        self,
-        cluster: Cluster,
-        folder: Path,
-        store: str | None = None,
-        jobs: int | None = None,
-        lease_s: float = LEASE_S,
+        self, cluster: Cluster, folder: Path, store: str | None = None, jobs: int | None = None
     ) -> None:
         self._cluster, self._logs, self._store, self._jobs = cluster, folder / "logs", store, jobs
-        self._lease_s, self._challenge = lease_s, dask_worker.challenge(store)
+        self._challenge = dask_worker.challenge(store)
         self._tasks: list[DaskTask] = []
         self._workers: dict[str, Worker] = {}
         self._unfit: dict[str, str] = {}
@@ -175,9 +164,7 @@ class DaskEngine:
     def start(self, item: Item, limit_usd: float | None) -> DaskTask:
         """Start a run, or go on with it."""
         start = new_start()
-        order = Order(
-            item.name, item.asked, limit_usd, start, self._store, self._store is not None, self._lease_s
-        )
+        order = Order(item.name, item.asked, limit_usd, start, self._store, self._store is not None)
         with self._cluster.in_words():
             future = self._cluster.client.submit(
                 dask_worker.run,
@@ -196,7 +183,6 @@ class DaskEngine:
         return self._tasks[-1]
 
     def close(self) -> None:
-        """Part from the cluster."""
         self._cluster.close()
 
     def _need(self, item: Item) -> dict[str, int]:

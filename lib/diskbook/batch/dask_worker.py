@@ -3,8 +3,6 @@
 Imported on workers by name, so it stands on little, and on Dask not at all before a task runs.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import secrets
@@ -48,7 +46,6 @@ class Challenge:
 
 
 def challenge(store: str | None) -> Challenge:
-    """Make the challenge of a batch."""
     nonce = secrets.token_hex(16)
     return Challenge(code(), nonce, client.sign(PURPOSE, nonce), store)
 

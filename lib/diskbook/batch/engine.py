@@ -3,8 +3,6 @@
 `local` is this machine, `dask_engine` a cluster.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Runs of a batch on this machine: each a process of its own, which ends when the batch's does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path
@@ -89,8 +87,6 @@ class LocalEngine:
         if item.cloud == "azure":
             return 0
         replicates = item.scenario.design.replicates
-        return (
-            self._slots
-            if item.cloud == "inventory"
-            else min(self._slots, stages.at_once("emulator", replicates))
-        )
+        if item.cloud == "inventory":
+            return self._slots
+        return min(self._slots, stages.at_once("emulator", replicates))

@@ -1,7 +1,5 @@
 """Where a batch runs and keeps its runs, as its file and the command line ask for it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from diskbook.batch import dask_cluster
-from diskbook.batch.dask_cluster import Cluster, Tls
+from diskbook.batch.dask_cluster import Tls
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.engine import JOBS, Engine
 from diskbook.batch.local import LocalEngine
@@ -88,10 +86,6 @@ def of(
     return place
 
 
-def _here(jobs: int) -> Cluster:
-    return dask_cluster.here(min(jobs, WORKERS), jobs)
-
-
 @contextlib.contextmanager
 def opened(place: Place, matrix: Matrix, folder: Path) -> Iterator[Engine]:
     """Have the engine of a place for the length of a with block.
@@ -104,14 +98,14 @@ def opened(place: Place, matrix: Matrix, folder: Path) -> Iterator[Engine]:
     if place.engine == LOCAL:
         yield LocalEngine(folder, matrix.jobs, store=place.store)
         return
+    jobs = matrix.jobs
     with dask_cluster.opening(place.scheduler):
-        cluster = (
-            _here(matrix.jobs or JOBS)
-            if place.scheduler is None
-            else dask_cluster.at(place.scheduler, place.tls)
-        )
+        if place.scheduler is None:
+            jobs = jobs or JOBS
+            cluster = dask_cluster.here(min(jobs, WORKERS), jobs)
+        else:
+            cluster = dask_cluster.at(place.scheduler, place.tls)
     try:
-        jobs = matrix.jobs or (JOBS if place.scheduler is None else None)
         engine = DaskEngine(cluster, folder, place.store, jobs)
         engine.check(matrix.items)
         yield engine

@@ -1,7 +1,5 @@
 """The loop of a batch: starts what there is room and money for, takes down what ended, and ends cleanly."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import time

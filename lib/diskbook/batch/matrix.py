@@ -1,7 +1,5 @@
 """The file of a batch: lists of scenarios and settings, every combination of which is a run."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The notebook of a batch, executed at its end beside its page: what came of all runs together."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from diskbook.facts import paths

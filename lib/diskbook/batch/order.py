@@ -1,7 +1,5 @@
 """What the process of a run is told: all it needs to run the item, or what is left of it, anywhere."""
 
-from __future__ import annotations
-
 import json
 import secrets
 from dataclasses import asdict, dataclass
@@ -42,16 +40,13 @@ class Order:
 
     @property
     def text(self) -> str:
-        """The order as JSON."""
         return json.dumps(asdict(self))
 
 
 def new_start() -> str:
-    """Name for a start of a run."""
     return secrets.token_hex(8)
 
 
 def read(text: str) -> Order:
-    """Read an order."""
     content = json.loads(text)
     return Order(**{**content, "asked": Asked(**content["asked"])})

@@ -1,7 +1,5 @@
 """A batch as its folder records it, half done or whole: its runs' states, and what they cost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

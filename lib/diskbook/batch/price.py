@@ -1,7 +1,5 @@
 """What the runs of a batch are expected to cost and to take, before they start."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -15,7 +13,6 @@ from diskbook.cloud.azure import expiry
 from diskbook.cost import budget, estimate as cost_estimate, retail
 from diskbook.cost.estimate import MARGIN
 from diskbook.design import schedule
-from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from diskbook.facts.prices import Meter, PriceList
 from diskbook.stats import expected
@@ -91,8 +88,4 @@ def _seconds(item: Item, replicates: int) -> float:
     if item.cloud == "azure":  # its replicates are measured side by side
         return cost_estimate.life_s(item.scenario) + AROUND_S
     share = replicates / item.scenario.design.replicates
-    return AROUND_S + share * _measuring_s(item.scenario)
-
-
-def _measuring_s(scenario: Scenario) -> float:
-    return schedule.seconds(scenario) + expected.seconds(scenario)
+    return AROUND_S + share * (schedule.seconds(item.scenario) + expected.seconds(item.scenario))

@@ -1,7 +1,5 @@
 """The process of a run: started so that it ends in order when the one that started it does."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess
@@ -33,7 +31,6 @@ def start(program: Sequence[str], order: str, output: IO[bytes]) -> subprocess.P
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:
-    """Ask it to tear down and end."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
 

@@ -1,7 +1,5 @@
 """What a batch shows while it runs: a table that grows by a line with each start and ending."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable
@@ -35,15 +33,10 @@ class Table:
     ) -> None:
         self._batch, self._stream = batch, stream or sys.stdout
         self._now = now or datetime.now
-        self._bar = (
-            tqdm(total=0, bar_format="{desc}", leave=False, file=self._stream) if self._moves else None
-        )
+        moves = self._stream.isatty()
+        self._bar = tqdm(total=0, bar_format="{desc}", leave=False, file=self._stream) if moves else None
         self._shown = 0.0
         self._say(_COLUMNS.format(**_HEAD).rstrip())
-
-    @property
-    def _moves(self) -> bool:
-        return self._stream.isatty()
 
     def tell(self, event: str, row: Row) -> None:
         """Show an event of a run; without one, what is running."""

@@ -4,8 +4,6 @@ Named as `diskbook plan` and Azure name them, behind the region: "westeurope/sta
 "westeurope/cores" for all families together.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """Which failures of a run will repeat, and in which other runs."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 
@@ -33,7 +31,6 @@ class Reasons:
     _seen: set[Scope] = field(default_factory=set)
 
     def add(self, failure: Failure) -> None:
-        """Take a failure down."""
         item = failure.item
         if not failure.created:
             self._scopes.setdefault(_setting(item), failure)

@@ -1,7 +1,5 @@
 """Where a batch looks for its runs: among those of this machine, or in the store where workers keep them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -36,11 +34,9 @@ class Here:
     """Runs of this machine."""
 
     def run_of(self, item: Item) -> Run:
-        """See `Shelf`."""
         return standings.run_of(item)
 
     def look(self, item: Item) -> Standing:
-        """See `Shelf`."""
         return standings.of(item)
 
 
@@ -52,7 +48,6 @@ class Stored:
     folder: Path
 
     def run_of(self, item: Item) -> Run:
-        """See `Shelf`."""
         return Run(self.folder / item.name)
 
     def look(self, item: Item) -> Standing:

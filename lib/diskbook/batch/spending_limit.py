@@ -1,7 +1,5 @@
 """One spending limit for all runs of a batch: reserved before a run starts, settled when it has ended."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """How far each run of a batch is, and what it has cost, by its folder: a batch keeps no books of its own."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs that are in a store: pushed there, brought from there, and worked on while they are kept there."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

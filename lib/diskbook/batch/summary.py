@@ -1,7 +1,5 @@
 """What a batch came to: words, JSON, and a page that links the reports."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -129,15 +127,11 @@ def _would(rows: Sequence[Mapping[str, Any]]) -> str:
     emulated = [row for row in rows if row["cloud"] == "emulator"]
     if not emulated:
         return ""
-    return (
-        " (what they would cost on Azure)"
-        if len(emulated) == len(rows)
-        else " (emulated: what they would cost)"
-    )
+    are_all = len(emulated) == len(rows)
+    return " (what they would cost on Azure)" if are_all else " (emulated: what they would cost)"
 
 
 def words(data: Mapping[str, Any], page_path: Path) -> str:
-    """Last words of the command."""
     lines = ["", counts(data)]
     for row in data["rows"]:
         if row["state"] in (FAILED, UNPAID, SKIPPED):

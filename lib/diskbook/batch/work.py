@@ -3,8 +3,6 @@
 It shares nothing with the batch but the run's folder, or the store: whoever has the order can run it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

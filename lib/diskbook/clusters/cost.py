@@ -1,7 +1,5 @@
 """What clusters, volumes and losses take and cost, for plan and estimate (`facts.neighbours`). Pure."""
 
-from __future__ import annotations
-
 import math
 
 from diskbook.clusters.design import fleets, loss_rules

@@ -1,7 +1,5 @@
 """What the tables of a run on volumes have besides: counters of nodes, losses, limits by where reads go."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -17,7 +17,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.measure.doctor.machine import SPARE_BYTES, existing, room, runs_folder
 from diskbook.measure.runs.begin import PACKAGES
 from diskbook.measure.runs.stages import at_once
-from diskbook_emulator import disk, folders, network, processes, user_list
+from diskbook_emulator import disk, folders, machine, network, processes
 
 PROGRAMS = (
     ("fio", "fio"),
@@ -37,7 +37,7 @@ def checks(scenario: Scenario) -> list[Check]:
         *((program, partial(processes.require, program, package)) for program, package in PROGRAMS),
         ("fio's NBD engine", _engine),
         ("plugin of emulated disks", _plugin),
-        ("users of emulated machines", lambda: str(user_list.library())),
+        ("users of emulated machines", lambda: str(machine.library())),
         ("loopback ports", _ports),
         ("Python packages", _packages),
         ("cores", _cores),

@@ -1,7 +1,5 @@
 """What the account may do, and which providers the subscription has registered."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
@@ -31,10 +29,7 @@ _VERBS = {"GET": "read", "HEAD": "read", "PUT": "write", "PATCH": "write", "DELE
 def check(settings: Settings, method: str, path: str) -> None:
     """Refuse what the role does not allow, and writes to a provider that is not registered.
 
-    Raises
-    ------
-    ArmError
-        403 AuthorizationFailed, or 409 MissingSubscriptionRegistration.
+    Raises ArmError: 403 AuthorizationFailed, or 409 MissingSubscriptionRegistration.
     """
     action = action_of(method, path)
     if action and not _granted(settings.role, action):

@@ -1,7 +1,5 @@
 """The app: routes of the emulated control plane."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable

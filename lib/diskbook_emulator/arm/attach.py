@@ -1,7 +1,5 @@
 """Attaching and detaching: what changes between two lists of data disks, and whether Azure would do it."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 
@@ -9,9 +7,15 @@ from diskbook.facts import catalog
 from diskbook.facts.rules import FLEXIBLE_SKUS, ULTRA, Violation, VmAsk, attach_violations
 from diskbook_emulator.arm import disks, ids
 from diskbook_emulator.arm.cleanup import DISK, running
-from diskbook_emulator.arm.disk_rules import check_new
-from diskbook_emulator.arm.disk_spec import ask_of, spec_of
-from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed, not_in_zone, zones_differ
+from diskbook_emulator.arm.disk_rules import ask_of, check_new, spec_of
+from diskbook_emulator.arm.errors import (
+    ArmError,
+    bad_request,
+    invalid,
+    not_allowed,
+    not_in_zone,
+    zones_differ,
+)
 from diskbook_emulator.arm.plane import ControlPlane
 from diskbook_emulator.arm.state import Resource
 from diskbook_emulator.arm.vm_body import data_disk
@@ -52,10 +56,7 @@ def _same(entry: Json, present: Json) -> bool:
 def plan(plane: ControlPlane, vm: Resource, asked: list[Json]) -> Change:
     """Compare a wished list of data disks with the present one, and hold it against Azure's rules.
 
-    Raises
-    ------
-    ArmError
-        With Azure's code and message, when the list is refused.
+    Raises ArmError with Azure's code and message, when the list is refused.
     """
     entries = [data_disk(copy.deepcopy(entry)) for entry in asked]
     present = [
@@ -82,19 +83,15 @@ def _check_luns(plane: ControlPlane, vm: Resource, final: list[Json]) -> None:
         lun = entry.get("lun")
         if not isinstance(lun, int):
             # wording from our knowledge, not read
-            raise bad_request(
-                "Required parameter 'dataDisk.lun' is missing (null).", "InvalidParameter", "dataDisk.lun"
-            )
+            raise invalid("dataDisk.lun", "Required parameter 'dataDisk.lun' is missing (null).")
         if not 0 <= lun <= MOST_LUN:
-            raise bad_request(
-                f"The value '{lun}' of parameter 'dataDisk.lun' is out of range. Value '{lun}' must be "
-                f"between "
-                f"'0' and '{MOST_LUN}' inclusive.",
-                "InvalidParameter",
+            raise invalid(
                 "dataDisk.lun",
+                f"The value '{lun}' of parameter 'dataDisk.lun' is out of range. Value '{lun}' must be "
+                f"between '0' and '{MOST_LUN}' inclusive.",
             )
         if lun in luns:
-            raise bad_request(f"A disk at LUN {lun} already exists.", "InvalidParameter", "dataDisk.lun")
+            raise invalid("dataDisk.lun", f"A disk at LUN {lun} already exists.")
         luns.add(lun)
     most = catalog.vm_size(vm.properties["hardwareProfile"]["vmSize"]).max_data_disks
     if len(final) > most:
@@ -140,11 +137,10 @@ def _check_attach(plane: ControlPlane, vm: Resource, entry: Json, again: bool) -
         raise _error(broken[0], disk, vm, entry)
     ultra = (vm.properties.get("additionalCapabilities") or {}).get("ultraSSDEnabled")
     if ask.sku == ULTRA and not ultra:
-        raise bad_request(
+        raise invalid(
+            "managedDisk.storageAccountType",
             f"StorageAccountType {ULTRA} can be used only when additionalCapabilities.ultraSSDEnabled is "
             f"set.",
-            "InvalidParameter",
-            "managedDisk.storageAccountType",
         )
 
 
@@ -155,19 +151,16 @@ def _check_entry(plane: ControlPlane, vm: Resource, entry: Json) -> None:
     ask, size = ask_of(disk.body), vm.properties["hardwareProfile"]["vmSize"]
     if ask.max_shares > 1 and entry.get("deleteOption") == "Delete":
         # The rule is Microsoft's (azure-compute-docs, virtual-machines/delete.md); its code is inferred.
-        raise bad_request(
+        raise invalid(
+            "dataDisk.deleteOption",
             f"The deleteOption of shared disk '{disk.name}' with maxShares {ask.max_shares} cannot be set to "
             "'Delete'. Leave it blank or set it to 'Detach'.",
-            "InvalidParameter",
-            "dataDisk.deleteOption",
         )
     if entry.get("writeAcceleratorEnabled") and not catalog.vm_size(size).family.lower().startswith(
         "standardm"
     ):
-        raise bad_request(
-            f"Write Accelerator is not supported for the VM size {size}.",
-            "InvalidParameter",
-            "dataDisk.writeAcceleratorEnabled",
+        raise invalid(
+            "dataDisk.writeAcceleratorEnabled", f"Write Accelerator is not supported for the VM size {size}."
         )
 
 
@@ -179,8 +172,7 @@ def _check_owners(plane: ControlPlane, vm: Resource, disk: Resource) -> None:
                 409,
                 "AttachDiskWhileBeingDetached",
                 f"Cannot attach data disk '{disk.name}' to VM '{vm.name}' because the disk is currently "
-                f"being "
-                "detached. Please wait until the disk is completely detached and then try again.",
+                "being detached. Please wait until the disk is completely detached and then try again.",
             )
     holders = [owner for owner in disks.owners(plane, disk) if owner is not vm]
     if len(holders) >= int(disk.properties.get("maxShares") or 1):
@@ -202,18 +194,15 @@ def _error(broken: Violation, disk: Resource, vm: Resource, entry: Json) -> ArmE
             "CachingType 'None'."
         )
     if broken.rule == "cache-sku" and disk.body["sku"]["name"] in FLEXIBLE_SKUS:
-        return bad_request(
+        return invalid(
+            "dataDisk.caching",
             f"Storage Account type {disk.body['sku']['name']} is not supported with caching type "
             f"{entry['caching']}. Please use caching type None.",
-            "InvalidParameter",
-            "dataDisk.caching",
         )
     parameter = "dataDisk.caching" if broken.field == "cache" else "dataDisk.managedDisk"
     # wording from our knowledge, not read
-    return bad_request(
-        f"The value of parameter '{parameter}' for disk {disk.name} is invalid: {broken.sentence}.",
-        "InvalidParameter",
-        parameter,
+    return invalid(
+        parameter, f"The value of parameter '{parameter}' for disk {disk.name} is invalid: {broken.sentence}."
     )
 
 
@@ -237,7 +226,6 @@ def apply(plane: ControlPlane, vm: Resource, change: Change) -> None:
 
 
 def attach_entry(plane: ControlPlane, vm: Resource, entry: Json) -> None:
-    """Attach one entry of dataDisks at the backend."""
     with plane.store.lock:
         disk = plane.store.get(_disk_key(entry))
         if disk is None:
@@ -275,9 +263,7 @@ def wanted_by_request(vm: Resource, body: Json) -> list[Json]:
     for key in away:
         if not any(_disk_key(row) == key for row in rows):
             # wording from our knowledge, not read
-            raise bad_request(
-                f"Disk {key} is not attached to VM {vm.name}.", "InvalidParameter", "dataDisksToDetach"
-            )
+            raise invalid("dataDisksToDetach", f"Disk {key} is not attached to VM {vm.name}.")
     rows = [row for row in rows if _disk_key(row) not in away]
     for row in body.get("dataDisksToAttach") or []:
         lun = row.get("lun")

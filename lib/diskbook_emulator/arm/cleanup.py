@@ -1,7 +1,5 @@
 """The physical side of deleting: which calls of the backend take machines and disks away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from diskbook_emulator.arm.plane import ControlPlane
@@ -23,7 +21,6 @@ def data_disks(vm: Resource) -> list[dict[str, object]]:
 
 
 def luns(vm: Resource) -> list[int]:
-    """LUNs in use."""
     return [int(str(entry["lun"])) for entry in data_disks(vm)]
 
 

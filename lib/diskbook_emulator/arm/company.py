@@ -4,8 +4,6 @@ The group and all in it are not the run's. Subnets have loopback addresses, of w
 host and the Bastion's tunnels know where they lead (`emulator.jump`).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import json
 from collections.abc import Iterator

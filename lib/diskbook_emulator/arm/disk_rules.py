@@ -1,17 +1,18 @@
 """Azure's errors for disks that break a rule, and for changes that a disk does not take."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from diskbook.facts import catalog
+from diskbook.facts import catalog, disk_options
 from diskbook.facts.disk_options import OPTIONS
 from diskbook.facts.rules import PREMIUM_SKUS, ULTRA, ZRS_SKUS, DiskAsk, Violation, disk_violations
-from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed
+from diskbook.facts.units import GIB
+from diskbook_emulator.arm.errors import ArmError, bad_request, invalid, not_allowed
 from diskbook_emulator.arm.state import Resource
-from diskbook_emulator.types import Json
+from diskbook_emulator.model import SITE_TAG
+from diskbook_emulator.types import DiskSpec, Json
 
 BURSTING_LOCK = timedelta(hours=12)
 _NAME = re.compile(r"^[^_\W][\w.-]{0,79}(?<![-.])$")
@@ -42,10 +43,9 @@ def check_body(name: str, body: Json, present: Json | None = None) -> None:
     """
     if not _NAME.match(name):
         # wording from our knowledge, not read
-        raise bad_request(
-            f"The entity name 'disk.name' is invalid according to its validation rule: {_NAME.pattern}.",
-            "InvalidParameter",
+        raise invalid(
             "disk.name",
+            f"The entity name 'disk.name' is invalid according to its validation rule: {_NAME.pattern}.",
         )
     wished, flexible = body.get("properties") or {}, _sku(body) in catalog.flexible_skus()
     for option in OPTIONS:
@@ -59,11 +59,10 @@ def check_body(name: str, body: Json, present: Json | None = None) -> None:
     if sector is not None and not (flexible and sector in SECTOR_BYTES):
         # "Supported values are 512 ad 4096" (REST specification), of Ultra and Premium SSD v2;
         # wording from our knowledge, not read
-        raise bad_request(
+        raise invalid(
+            "disk.creationData.logicalSectorSize",
             f"The value {sector} of parameter disk.creationData.logicalSectorSize is not valid for a "
             f"{_sku(body)} disk.",
-            "InvalidParameter",
-            "disk.creationData.logicalSectorSize",
         )
 
 
@@ -83,16 +82,13 @@ def _error(broken: Violation, ask: DiskAsk, region: catalog.Region, name: str) -
         )
     parameter = PARAMETERS.get(broken.field, broken.field)
     # wording from our knowledge, not read
-    return bad_request(
-        f"The value of parameter '{parameter}' is invalid: {broken.sentence}.", "InvalidParameter", parameter
-    )
+    return invalid(parameter, f"The value of parameter '{parameter}' is invalid: {broken.sentence}.")
 
 
 def _out_of_range(parameter: str, value: int | None, ask: DiskAsk, limits: tuple[int, int]) -> ArmError:
     return bad_request(
-        f"The value {value} of parameter {parameter} is not valid. The supported range for a {ask.sku} "
-        f"disk of "
-        f"size {ask.size_gib} GB is between {limits[0]} and {limits[1]}."
+        f"The value {value} of parameter {parameter} is not valid. The supported range for a {ask.sku} disk "
+        f"of size {ask.size_gib} GB is between {limits[0]} and {limits[1]}."
     )
 
 
@@ -108,7 +104,7 @@ def _mb_s_range(ask: DiskAsk, name: str) -> ArmError:
 
 
 _QUOTED: dict[str, Callable[[DiskAsk, str], ArmError]] = {
-    "sku": lambda ask, name: bad_request(f"SKU {ask.sku} is not available.", "InvalidParameter", "sku"),
+    "sku": lambda ask, name: invalid("sku", f"SKU {ask.sku} is not available."),
     "sku-region": lambda ask, name: bad_request(
         f"Disks with sku '{ask.sku}' are not available in this region."
     ),
@@ -117,8 +113,7 @@ _QUOTED: dict[str, Callable[[DiskAsk, str], ArmError]] = {
     ),
     "max-shares": lambda ask, name: bad_request(
         f"MaxShares '{ask.max_shares}' for disk '{name}' of size '{ask.size_gib}' GB is invalid. Please "
-        f"refer to "
-        "https://docs.microsoft.com/azure/virtual-machines/windows/disks-shared-enable#disk-sizes"
+        "refer to https://docs.microsoft.com/azure/virtual-machines/windows/disks-shared-enable#disk-sizes"
     ),
     # The flag is refused at 512 GB as well, whatever the message says (azuredisk-csi-driver, issue 1949).
     "performance-plus": lambda ask, name: bad_request(
@@ -159,11 +154,9 @@ def check_change(
     if after.size_gib < before.size_gib:
         raise not_allowed(
             f"The disk/snapshot resource with id {old.id} cannot be resized down. Reducing disk/snapshot "
-            f"size is "
-            "not supported in Azure to prevent data loss. If you do need to reduce the size of the disk, "
-            "please "
-            "create new snapshot/disks with the appropriate size. More information is available at "
-            "https://aka.ms/AzureDisksFAQ"
+            "size is not supported in Azure to prevent data loss. If you do need to reduce the size of the "
+            "disk, please create new snapshot/disks with the appropriate size. More information is "
+            "available at https://aka.ms/AzureDisksFAQ"
         )
     check_new(after, region, old.name)
     if in_use:
@@ -199,3 +192,81 @@ def _check_bursting_lock(old: Resource) -> None:
             f"On-demand bursting of disk {old.name} was enabled at {since} "
             "and cannot be disabled within 12 hours."
         )
+
+
+# ---- disk bodies read as plain records: what was asked for, and what the machines' side is told
+
+
+def ask_of(body: Json) -> DiskAsk:
+    """Read a disk body as the question that the rules judge.
+
+    Raises ArmError if sku or size are missing or of the wrong type.
+    """
+    properties = body.get("properties") or {}
+    sku = (body.get("sku") or {}).get("name") or "Standard_LRS"
+    zones = body.get("zones") or []
+    size = properties.get("diskSizeGB")
+    if not isinstance(size, int):
+        # wording from our knowledge, not read
+        raise invalid("diskSizeGB", "Required parameter 'disk.diskSizeGB' is missing (null).")
+    flexible = sku in catalog.flexible_skus()
+    # A sized disk carries computed figures, which are no wish of the user's.
+    options: dict[str, Any] = {
+        option.name: option.get(properties) for option in OPTIONS if flexible or not option.flexible
+    }
+    return DiskAsk(
+        sku=sku,
+        size_gib=size,
+        zone=str(zones[0]) if zones else None,
+        **{"tier": properties.get("tier"), **options},
+    )
+
+
+def limits_of(ask: DiskAsk) -> catalog.DiskLimits:
+    return disk_options.limits(ask, ask.tier)
+
+
+def fill(disk: Resource, drives: Mapping[str, tuple[int, int]]) -> None:
+    """Write the figures that Azure computes from size, SKU and tier; `drives` are planted ones, by site."""
+    ask = ask_of(disk.body)
+    limits = limits_of(ask)
+    properties = disk.properties
+    family = (
+        "Ultra" if ask.sku.startswith("Ultra") else "Premium" if ask.sku.startswith("Premium") else "Standard"
+    )
+    disk.body["sku"] = {"name": ask.sku, "tier": family}
+    planted = drives.get((disk.body.get("tags") or {}).get(SITE_TAG, ""))
+    figures = planted or (limits.iops, limits.mb_s)
+    properties["diskIOPSReadWrite"], properties["diskMBpsReadWrite"] = figures
+    properties["diskSizeBytes"] = ask.size_gib * GIB
+    flexible = catalog.flexible_skus().get(ask.sku)
+    if flexible is None:
+        # Recorded for Premium SSD; other sized disks carry no tier property.
+        if ask.sku.startswith("Premium"):
+            properties["tier"] = limits.tier
+        return
+    properties.setdefault("creationData", {}).setdefault("logicalSectorSize", flexible.logical_sector_bytes)
+    properties.setdefault("maxShares", 1)
+    if ask.sku.startswith("Ultra"):
+        properties["diskIOPSReadOnly"], properties["diskMBpsReadOnly"] = limits.iops, limits.mb_s
+
+
+def spec_of(disk: Resource) -> DiskSpec:
+    """Describe a disk to the machines' side."""
+    ask = ask_of(disk.body)
+    properties = disk.properties
+    return DiskSpec(
+        id=disk.key,
+        name=disk.name,
+        sku=ask.sku,
+        size_gib=ask.size_gib,
+        zone=ask.zone,
+        max_shares=ask.max_shares,
+        iops=int(properties["diskIOPSReadWrite"]),
+        mb_s=int(properties["diskMBpsReadWrite"]),
+        bursting=ask.bursting,
+        performance_plus=ask.performance_plus,
+        tier=properties.get("tier"),
+        tags=dict(disk.body.get("tags") or {}),
+        unique_id=str(properties.get("uniqueId", "")),
+    )

@@ -1,18 +1,15 @@
 """Managed disks."""
 
-from __future__ import annotations
-
 import copy
 import uuid
 
 from diskbook.facts.disk_options import OPTIONS
 from diskbook_emulator.arm import ids
 from diskbook_emulator.arm.cleanup import DISK, VM
-from diskbook_emulator.arm.disk_rules import check_body, check_change, check_new
-from diskbook_emulator.arm.disk_spec import ask_of, fill, spec_of
-from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed
+from diskbook_emulator.arm.disk_rules import ask_of, check_body, check_change, check_new, fill, spec_of
+from diskbook_emulator.arm.errors import ArmError, invalid, not_allowed
 from diskbook_emulator.arm.operations import Work, azure_time
-from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
+from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, creation, poll_headers
 from diskbook_emulator.arm.state import Resource, shown
 from diskbook_emulator.types import Json
 
@@ -39,11 +36,7 @@ def put(plane: ControlPlane, call: Call) -> Reply:
     option = ((call.body.get("properties") or {}).get("creationData") or {}).get("createOption")
     if option != "Empty":
         # wording from our knowledge, not read
-        raise bad_request(
-            f"The emulator makes empty disks only, not createOption '{option}'.",
-            "InvalidParameter",
-            "createOption",
-        )
+        raise invalid("createOption", f"The emulator makes empty disks only, not createOption '{option}'.")
     check_body(call.params["name"], call.body)
     check_new(ask_of(call.body), region, call.params["name"])
     disk = build(plane, call.group, call.params["name"], call.body, region.name)
@@ -83,19 +76,6 @@ def build(plane: ControlPlane, group: str, name: str, body: Json, location: str)
     return plane.store.save(disk)
 
 
-def creation(plane: ControlPlane, disk: Resource) -> Work:
-    """Build the work of making a disk, which needs nothing physical."""
-
-    def settle(error: ArmError | None) -> None:
-        if error is not None:
-            plane.store.remove(disk.id)
-        elif plane.store.get(disk.id) is disk:
-            disk.properties["provisioningState"] = "Succeeded"
-            plane.store.save(disk)
-
-    return Work(settle=settle)
-
-
 def _echo(call: Call, disk: Resource) -> Json:
     """Build the body of a 202, as recorded in 2025: the request echoed, without what is computed later."""
     body: Json = copy.deepcopy(call.body)
@@ -110,7 +90,6 @@ def _headers(plane: ControlPlane, call: Call, op_id: str, disk: Resource) -> dic
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:
-    """Change some settings of a disk."""
     plane.writable_group(call.group)
     return _change(plane, call, plane.find(call.group, DISK, call.params["name"]), whole=False)
 
@@ -178,17 +157,13 @@ def _changed(disk: Resource, wish: Json, whole: bool) -> Json:
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
-    """Show a disk."""
     return Reply(200, shown(plane.find(call.group, DISK, call.params["name"])))
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
     """List disks of a group or the subscription, in pages of 50 with a nextLink."""
-    group = call.params.get("group")
-    if group is not None:
-        plane.group(group)
     start = int(call.query.get("$skiptoken", "0"))
-    disks = plane.store.of_type(DISK, group)
+    disks = plane.listed(call, DISK)
     body: Json = {"value": [shown(disk) for disk in disks[start : start + PAGE]]}
     if len(disks) > start + PAGE:
         query = f"api-version={call.api_version}&$skiptoken={start + PAGE}"
@@ -211,8 +186,6 @@ def delete(plane: ControlPlane, call: Call) -> Reply:
 
 
 def deletion(plane: ControlPlane, disk: Resource) -> Work:
-    """Build the work of deleting a disk."""
-
     def effect() -> None:
         if not disk.hidden.get("os"):
             plane.backend.delete_disk(disk.key)

@@ -1,7 +1,5 @@
 """Azure's errors: envelope, codes and messages."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 
@@ -47,6 +45,11 @@ def bad_request(message: str, code: str = "BadRequest", target: str | None = Non
     return ArmError(400, code, message, target=target)
 
 
+def invalid(parameter: str, message: str) -> ArmError:
+    """400 InvalidParameter."""
+    return bad_request(message, "InvalidParameter", parameter)
+
+
 def not_allowed(message: str) -> ArmError:
     """409 OperationNotAllowed."""
     return ArmError(409, "OperationNotAllowed", message)
@@ -87,8 +90,7 @@ def not_in_region(resource_id: str, by: str) -> ArmError:
     """Reference to a resource that is not there, or in another region."""
     return bad_request(
         f"Resource {resource_id} referenced by resource {by} was not found. Please make sure that the "
-        f"referenced "
-        "resource exists, and that both resources are in the same region.",
+        "referenced resource exists, and that both resources are in the same region.",
         "InvalidResourceReference",
     )
 

@@ -3,8 +3,6 @@
 Shapes from the REST specification, not seen on the wire. Protected settings are never shown again.
 """
 
-from __future__ import annotations
-
 import copy
 
 from diskbook_emulator.arm.cleanup import VM
@@ -20,7 +18,6 @@ EXTENSION = f"{VM}/extensions"
 
 
 def put(plane: ControlPlane, call: Call) -> Reply:
-    """Create an extension, or run it again."""
     vm = plane.find(call.group, VM, call.params["name"])
     body, old = copy.deepcopy(call.body), plane.store.get(_id(vm, call))
     properties = body.setdefault("properties", {})
@@ -58,7 +55,6 @@ def _check(properties: dict[str, object], vm: Resource) -> None:
 
 
 def creation(plane: ControlPlane, extension: Resource) -> Work:
-    """Build the work of running an extension."""
     vm = plane.store.get(extension.id.rsplit("/extensions/", 1)[0])
     handed: list[str] = []
 
@@ -82,7 +78,6 @@ def creation(plane: ControlPlane, extension: Resource) -> Work:
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
-    """Show an extension."""
     vm = plane.find(call.group, VM, call.params["name"])
     extension = plane.store.get(_id(vm, call))
     if extension is None:
@@ -92,7 +87,6 @@ def get(plane: ControlPlane, call: Call) -> Reply:
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    """List the extensions of a machine."""
     vm = plane.find(call.group, VM, call.params["name"])
     rows = [
         extension

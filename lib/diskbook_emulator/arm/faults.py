@@ -21,8 +21,6 @@ A step of a cluster on a machine (`cluster_steps`) is matched by
     {"killed_after": 1}            the step is killed after its first change
 """
 
-from __future__ import annotations
-
 import copy
 import re
 import threading
@@ -59,10 +57,7 @@ class Faults:
     def replace(self, faults: list[Json]) -> None:
         """Put another list in place; counts begin anew.
 
-        Raises
-        ------
-        ArmError
-            If a fault cannot be understood.
+        Raises ArmError if a fault cannot be understood.
         """
         for fault in faults:
             _check(fault)

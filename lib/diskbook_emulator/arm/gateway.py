@@ -1,7 +1,5 @@
 """What stands before every request: token, subscription, faults, throttling; and headers of answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets
@@ -33,7 +31,6 @@ class Gateway:
         self._buckets = throttle.Buckets(plane.settings.time_scale, plane.faults.bucket_share)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,7 +1,5 @@
 """Resource groups and the list of resources."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -60,7 +58,6 @@ def _retag(plane: ControlPlane, call: Call, location: str) -> Reply:
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:
-    """Change a group's tags."""
     group = plane.writable_group(call.group)
     if "tags" in call.body:
         group.body["tags"] = dict(call.body["tags"] or {})
@@ -68,7 +65,6 @@ def patch(plane: ControlPlane, call: Call) -> Reply:
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
-    """Show a group."""
     return Reply(200, shown(plane.group(call.group)))
 
 
@@ -125,7 +121,6 @@ def delete(plane: ControlPlane, call: Call) -> Reply:
 
 
 def deletion(plane: ControlPlane, group: Resource) -> Work:
-    """Build the work of deleting a group."""
     members = plane.store.in_group(group.name)
     take_away = remove_all(plane, members)
 

@@ -1,7 +1,5 @@
 """ARM ids and paths: case does not matter in them."""
 
-from __future__ import annotations
-
 _KEYWORDS = """
 subscriptions resourceGroups providers locations resources operations operationResults DiskOperations
 Microsoft.Compute Microsoft.Network Microsoft.Resources Microsoft.DevTestLab Microsoft.Storage

@@ -1,7 +1,5 @@
 """Regions with this subscription's zone mapping, and the subscription itself."""
 
-from __future__ import annotations
-
 import random
 
 from diskbook.facts import catalog
@@ -17,7 +15,6 @@ def physical_zones(seed: int, region: catalog.Region) -> dict[str, str]:
 
 
 def subscription(plane: ControlPlane, call: Call) -> Reply:
-    """Show the subscription."""
     return Reply(
         200,
         {
@@ -31,7 +28,6 @@ def subscription(plane: ControlPlane, call: Call) -> Reply:
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    """List regions."""
     return Reply(200, {"value": [_location(plane, region) for region in catalog.regions().values()]})
 
 

@@ -6,8 +6,6 @@ address. What only the emulator does, and only where its profile says `metrics_g
 seconds, for trials that are short.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterable

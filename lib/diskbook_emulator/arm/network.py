@@ -1,14 +1,12 @@
 """Virtual networks, subnets, public addresses, security groups and interfaces."""
 
-from __future__ import annotations
-
 import copy
 import uuid
 
 from diskbook_emulator.arm.errors import ArmError, bad_request, not_found, not_registered
 from diskbook_emulator.arm.network_fill import FILL, PROVIDER, child_row, etag, link_addresses
 from diskbook_emulator.arm.operations import Work
-from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
+from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, creation, poll_headers
 from diskbook_emulator.arm.state import Resource, shown
 from diskbook_emulator.types import Json
 
@@ -44,7 +42,6 @@ def _kind(call: Call) -> str:
 
 
 def put(plane: ControlPlane, call: Call) -> Reply:
-    """Create or replace a network resource."""
     kind = _kind(call)
     plane.writable_group(call.group)
     region = plane.region(str(call.body.get("location", "")))
@@ -77,21 +74,6 @@ def _accept(plane: ControlPlane, call: Call, resource: Resource, new: bool) -> R
     return Reply(201 if new else 200, shown(resource), headers)
 
 
-def creation(plane: ControlPlane, resource: Resource, new: bool) -> Work:
-    """Build the work of making a network resource, which needs nothing physical."""
-
-    def settle(error: ArmError | None) -> None:
-        if plane.store.get(resource.id) is not resource:
-            return  # replaced or deleted meanwhile
-        if error is not None and new:
-            plane.store.remove(resource.id)
-            return
-        resource.properties["provisioningState"] = "Failed" if error else "Succeeded"
-        plane.store.save(resource)
-
-    return Work(settle=settle)
-
-
 def deletion(plane: ControlPlane, resource: Resource) -> Work:
     """Build the work of deleting a network resource."""
 
@@ -107,18 +89,13 @@ def _headers(plane: ControlPlane, call: Call, op_id: str, location: str, retry_s
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
-    """Show a network resource."""
     resource = plane.find(call.group, _kind(call), call.params["name"])
     return Reply(200, shown(resource), {"ETag": str(resource.body["etag"])})
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
     """List network resources of a kind, in a group or the subscription."""
-    kind = _kind(call)
-    group = call.params.get("group")
-    if group is not None:
-        plane.group(group)
-    return Reply(200, {"value": [shown(resource) for resource in plane.store.of_type(kind, group)]})
+    return Reply(200, {"value": [shown(resource) for resource in plane.listed(call, _kind(call))]})
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:
@@ -182,17 +159,14 @@ def put_child(plane: ControlPlane, call: Call) -> Reply:
 
 
 def get_child(plane: ControlPlane, call: Call) -> Reply:
-    """Show a subnet or a security rule."""
     return Reply(200, copy.deepcopy(_find_child(plane, call)))
 
 
 def list_children(plane: ControlPlane, call: Call) -> Reply:
-    """List subnets or security rules."""
     return Reply(200, {"value": copy.deepcopy(_parent(plane, call)[1])})
 
 
 def delete_child(plane: ControlPlane, call: Call) -> Reply:
-    """Delete a subnet or a security rule."""
     parent, rows = _parent(plane, call)
     children = [row for row in rows if row["name"].lower() == call.params["child_name"].lower()]
     if not children:

@@ -1,7 +1,5 @@
 """What Azure fills into network resources: defaults, ids of their parts, private addresses, links."""
 
-from __future__ import annotations
-
 import ipaddress
 import uuid
 from collections.abc import Callable
@@ -26,7 +24,6 @@ def child_row(parent: Resource, child: str, row: Json) -> Json:
 
 
 def etag() -> str:
-    """Make a new etag."""
     return f'W/"{uuid.uuid4()}"'
 
 
@@ -164,7 +161,6 @@ def _free_address(plane: ControlPlane, subnet: Json) -> str:
 
 
 def address_ids(nic: Resource) -> list[str]:
-    """Ids of the public addresses of an interface."""
     rows = [row["properties"].get("publicIPAddress") or {} for row in nic.properties["ipConfigurations"]]
     return [str(row["id"]) for row in rows if "id" in row]
 

@@ -1,7 +1,5 @@
 """Long-running operations: the answer comes at once, the work is done in a thread, the client polls."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

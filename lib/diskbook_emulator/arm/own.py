@@ -1,7 +1,5 @@
 """What only the emulator has: status, times of operations, faults. Same token as the rest."""
 
-from __future__ import annotations
-
 import copy
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """The control plane as its parts share it: settings, state, operations, faults and the machines' side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -11,7 +9,7 @@ from diskbook.facts import catalog
 from diskbook_emulator.arm import ids
 from diskbook_emulator.arm.errors import ArmError, group_not_found, not_found
 from diskbook_emulator.arm.faults import Faults
-from diskbook_emulator.arm.operations import Operations
+from diskbook_emulator.arm.operations import Operations, Work
 from diskbook_emulator.arm.settings import Settings
 from diskbook_emulator.arm.state import Resource, Store, walk
 from diskbook_emulator.types import Backend, Json
@@ -65,8 +63,7 @@ class Clock:
 class ControlPlane:
     """Everything a handler may need.
 
-    `clock` is that of schedules and retirements, `closing` are ends of what runs beside the
-    handlers.
+    `clock` is that of schedules and retirements, `closing` are ends of what runs beside the handlers.
     """
 
     settings: Settings
@@ -91,11 +88,9 @@ class ControlPlane:
 
     @property
     def root(self) -> str:
-        """Path of the subscription."""
         return f"/subscriptions/{self.settings.subscription_id}"
 
     def group_id(self, name: str) -> str:
-        """Id of a resource group."""
         return f"{self.root}/resourceGroups/{name}"
 
     def resource_id(self, group: str, kind: str, name: str) -> str:
@@ -135,6 +130,13 @@ class ControlPlane:
             raise not_found(kind, ids.name_of(resource_id), ids.group_of(resource_id))
         return resource
 
+    def listed(self, call: Call, kind: str) -> list[Resource]:
+        """Resources of a kind in the group of a request, or in the subscription where it names none."""
+        group = call.params.get("group")
+        if group is not None:
+            self.group(group)
+        return self.store.of_type(kind, group)
+
     def region(self, location: str) -> catalog.Region:
         """Find a region by the name in a body, "West Europe" or "westeurope"."""
         name = location.replace(" ", "").lower()
@@ -164,6 +166,21 @@ class ControlPlane:
             if any(ids.key(str(item.get("id", ""))) == key for item in walk(resource.body)):
                 machines.append(resource)
         return machines
+
+
+def creation(plane: ControlPlane, resource: Resource, new: bool = True) -> Work:
+    """Build the work of making a resource that needs nothing physical; a new one that fails goes."""
+
+    def settle(error: ArmError | None) -> None:
+        if plane.store.get(resource.id) is not resource:
+            return  # replaced or deleted meanwhile
+        if error is not None and new:
+            plane.store.remove(resource.id)
+            return
+        resource.properties["provisioningState"] = "Failed" if error else "Succeeded"
+        plane.store.save(resource)
+
+    return Work(settle=settle)
 
 
 def poll_headers(

@@ -1,7 +1,5 @@
 """What polls of compute and network operations answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from diskbook_emulator.arm.errors import ArmError

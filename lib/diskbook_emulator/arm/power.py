@@ -1,7 +1,5 @@
 """Power of virtual machines: start, power off, deallocate, restart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from diskbook_emulator.arm import attach, disks

@@ -6,8 +6,6 @@ not know. Microsoft.Storage, schedules and the settings of an extension are not 
 on them. Properties that can only be read are known, and ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

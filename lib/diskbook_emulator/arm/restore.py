@@ -1,8 +1,7 @@
 """Bringing a control plane back after a restart: machines up, disks attached, operations ended."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from diskbook_emulator.arm import (
@@ -13,13 +12,12 @@ from diskbook_emulator.arm import (
     network,
     power,
     schedules,
-    storage,
     vm_delete,
     vms,
 )
 from diskbook_emulator.arm.cleanup import VM, running
 from diskbook_emulator.arm.operations import Work
-from diskbook_emulator.arm.plane import ControlPlane
+from diskbook_emulator.arm.plane import ControlPlane, creation
 from diskbook_emulator.arm.state import Resource
 from diskbook_emulator.types import Json
 
@@ -86,17 +84,17 @@ def _work(plane: ControlPlane, body: Json) -> Work:
     if kind.startswith("vm-create"):
         final = tuple(resource.properties["storageProfile"]["dataDisks"])
         return vms.creation(plane, resource, attach.Change((), final, final))
-    builders = {
-        "disk-create": disks.creation,
+    builders: dict[str, Callable[[ControlPlane, Resource], Work]] = {
+        "disk-create": creation,
         "disk-update": disks.update,
         "disk-delete": disks.deletion,
         "vm-delete": vm_delete.deletion,
         "vm-extension": extensions.creation,
         "group-delete": groups.deletion,
         "network-delete": network.deletion,
-        "storage-account": storage.creation,
+        "storage-account": creation,
         schedules.GUEST: schedules.shutdown,
     }
     if kind in builders:
         return builders[kind](plane, resource)
-    return network.creation(plane, resource, new=False)
+    return creation(plane, resource, new=False)

@@ -5,8 +5,6 @@ and reservations, so that a client has to tell them apart. Links to a next page 
 API's do: `https://prices.azure.com:443/api/retail/prices?$skip=100` (Microsoft's page on the API).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from urllib.parse import urlencode, urlsplit

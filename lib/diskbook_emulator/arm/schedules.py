@@ -5,8 +5,6 @@ Azure goes on billing. What no documentation says is played as the profile has i
 are the computer's, moved ahead or made faster by what was put to `/diskbook/clock`.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import threading
@@ -53,7 +51,6 @@ def put(plane: ControlPlane, call: Call) -> Reply:
 
 
 def get(plane: ControlPlane, call: Call) -> Reply:
-    """Show a schedule."""
     return Reply(200, shown(plane.find(call.group, KIND, call.params["name"])))
 
 
@@ -136,7 +133,6 @@ class Watch:
                 log.exception("schedules")
 
     def close(self) -> None:
-        """End the thread."""
         self._stop.set()
         self._thread.join()
 

@@ -1,7 +1,5 @@
 """What one emulated control plane is set to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

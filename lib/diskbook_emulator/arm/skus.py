@@ -1,7 +1,5 @@
 """Resource SKUs, quota and the list of operations, from the reference tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """The resources and operations of a control plane, kept in one SQLite file so that they survive a restart."""
 
-from __future__ import annotations
-
 import copy
 import json
 import sqlite3
@@ -33,7 +31,6 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """Name as first written."""
         return str(self.body["name"])
 
     @property
@@ -43,7 +40,6 @@ class Resource:
 
     @property
     def properties(self) -> Json:
-        """The `properties` of the body."""
         properties: Json = self.body.setdefault("properties", {})
         return properties
 
@@ -96,7 +92,6 @@ class Store:
         return resource
 
     def remove(self, resource_id: str) -> None:
-        """Forget a resource."""
         with self.lock:
             self.resources.pop(ids.key(resource_id), None)
             self._db.execute("DELETE FROM resource WHERE key = ?", (ids.key(resource_id),))
@@ -127,7 +122,6 @@ class Store:
             ]
 
     def close(self) -> None:
-        """Close the file."""
         with self.lock:
             self._db.close()
 

@@ -3,16 +3,14 @@
 Shapes from the REST specification of Microsoft.Storage, not seen on the wire. Nothing is stored in them.
 """
 
-from __future__ import annotations
-
 import base64
 import copy
 import re
 import secrets
 
 from diskbook_emulator.arm.errors import ArmError, bad_request
-from diskbook_emulator.arm.operations import Work, azure_time
-from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
+from diskbook_emulator.arm.operations import azure_time
+from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, creation, poll_headers
 from diskbook_emulator.arm.state import Resource, shown
 from diskbook_emulator.types import Json
 
@@ -91,21 +89,6 @@ def _check(plane: ControlPlane, call: Call, name: str) -> None:
         )
 
 
-def creation(plane: ControlPlane, account: Resource) -> Work:
-    """Build the work of making an account, which needs nothing physical."""
-
-    def settle(error: ArmError | None) -> None:
-        if plane.store.get(account.id) is not account:
-            return  # deleted meanwhile
-        if error is not None:
-            plane.store.remove(account.id)
-            return
-        account.properties["provisioningState"] = "Succeeded"
-        plane.store.save(account)
-
-    return Work(settle=settle)
-
-
 def get(plane: ControlPlane, call: Call) -> Reply:
     """Show an account, without its keys."""
     return Reply(200, shown(plane.find(call.group, ACCOUNT, call.params["name"])))
@@ -113,10 +96,7 @@ def get(plane: ControlPlane, call: Call) -> Reply:
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
     """List accounts, in a group or the subscription."""
-    group = call.params.get("group")
-    if group is not None:
-        plane.group(group)
-    return Reply(200, {"value": [shown(account) for account in plane.store.of_type(ACCOUNT, group)]})
+    return Reply(200, {"value": [shown(account) for account in plane.listed(call, ACCOUNT)]})
 
 
 def list_keys(plane: ControlPlane, call: Call) -> Reply:

@@ -3,8 +3,6 @@
 The table is `reference.compute_buckets`.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time
@@ -124,10 +122,7 @@ class Buckets:
     def take(self, charged: Charge) -> str:
         """Take a token for a request, and return the header that says how many are left.
 
-        Raises
-        ------
-        ArmError
-            429 when a bucket is empty, with the whole seconds until it is refilled.
+        Raises ArmError: 429 when a bucket is empty, with the whole seconds until it is refilled.
         """
         now = self._now()
         with self._lock:

@@ -1,7 +1,5 @@
 """Bodies of virtual machines: defaults filled in, what is kept back, what the machines' side is told."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import copy
@@ -9,7 +7,7 @@ import uuid
 
 from diskbook.facts.catalog import SCSI
 from diskbook_emulator.arm import ids
-from diskbook_emulator.arm.errors import bad_request
+from diskbook_emulator.arm.errors import invalid
 from diskbook_emulator.arm.operations import azure_time
 from diskbook_emulator.arm.skus import IMAGE_VERSIONS
 from diskbook_emulator.arm.state import Resource, Store, shown
@@ -20,7 +18,6 @@ DISK_DEFAULTS: Json = {"caching": "None", "toBeDetached": False, "deleteOption":
 
 
 def is_windows(body: Json) -> bool:
-    """Whether the machine runs Windows."""
     properties = body.get("properties") or {}
     storage = properties.get("storageProfile") or {}
     publisher = str((storage.get("imageReference") or {}).get("publisher", ""))
@@ -74,11 +71,7 @@ def _take_secrets(profile: Json) -> Json:
         custom_data = base64.b64decode(raw, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
         # wording from our knowledge, not read
-        raise bad_request(
-            "Custom data in OSProfile must be in Base64 encoding.",
-            "InvalidParameter",
-            "customData",
-        ) from None
+        raise invalid("customData", "Custom data in OSProfile must be in Base64 encoding.") from None
     linux = profile.get("linuxConfiguration") or {}
     keys = [str(key["keyData"]) for key in (linux.get("ssh") or {}).get("publicKeys") or []]
     if linux:

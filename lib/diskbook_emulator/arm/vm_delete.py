@@ -1,7 +1,5 @@
 """Deleting virtual machines with what their deleteOptions name."""
 
-from __future__ import annotations
-
 from diskbook_emulator.arm import disks, ids
 from diskbook_emulator.arm.cleanup import VM, data_disks, remove_vm
 from diskbook_emulator.arm.errors import ArmError
@@ -26,7 +24,6 @@ def delete(plane: ControlPlane, call: Call) -> Reply:
 
 
 def deletion(plane: ControlPlane, vm: Resource) -> Work:
-    """Build the work of deleting a machine."""
     doomed_keys = _doomed_disks(vm)
 
     def effect() -> None:

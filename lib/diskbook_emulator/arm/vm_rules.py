@@ -1,7 +1,5 @@
 """Azure's errors for machines that break a rule: size, zone, quota, interfaces, OS disk."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 
@@ -9,7 +7,14 @@ from diskbook.facts import catalog
 from diskbook.facts.catalog import NVME, SCSI
 from diskbook.facts.rules import FLEXIBLE_SKUS, VmAsk, machine_violations, ultra_violations
 from diskbook_emulator.arm.cleanup import VM
-from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed, not_in_region, quota_exceeded
+from diskbook_emulator.arm.errors import (
+    ArmError,
+    bad_request,
+    invalid,
+    not_allowed,
+    not_in_region,
+    quota_exceeded,
+)
 from diskbook_emulator.arm.network_fill import address_ids
 from diskbook_emulator.arm.plane import ControlPlane
 from diskbook_emulator.arm.state import Resource
@@ -50,20 +55,18 @@ def check_new_vm(plane: ControlPlane, name: str, body: Json, region: catalog.Reg
 
 def _missing(part: str) -> ArmError:
     # wording from our knowledge, not read
-    return bad_request(f"Required parameter '{part}' is missing (null).", "InvalidParameter", part)
+    return invalid(part, f"Required parameter '{part}' is missing (null).")
 
 
 def _size(name: str, region: catalog.Region) -> catalog.VmSize:
     size = catalog.find_vm_size(name)
     if size is None:
         known = ",".join(item.name for item in catalog.vm_sizes().values() if item.name[:10] == name[:10])
-        raise bad_request(
-            f"The requested VM size {name} is not available in the current region. The sizes available in "
-            f"the "
-            f"current region are: {known}. Find out more on the available VM sizes in each region at "
-            "https://aka.ms/azure-regions.",
-            "InvalidParameter",
+        raise invalid(
             "vmSize",
+            f"The requested VM size {name} is not available in the current region. The sizes available in "
+            f"the current region are: {known}. Find out more on the available VM sizes in each region at "
+            "https://aka.ms/azure-regions.",
         )
     return size
 
@@ -98,7 +101,7 @@ def check_ultra(ask: VmAsk, region: catalog.Region) -> None:
             sentence = "UltraSSD can be used only with Virtual Machine in an Availability Zone."
         else:  # wording from our knowledge, not read
             sentence = f"UltraSSD cannot be used with this Virtual Machine: {broken.sentence}."
-        raise bad_request(sentence, "InvalidParameter", "additionalCapabilities.ultraSSDEnabled")
+        raise invalid("additionalCapabilities.ultraSSDEnabled", sentence)
 
 
 def _check_profile(profile: Json) -> None:
@@ -108,17 +111,16 @@ def _check_profile(profile: Json) -> None:
         _check_admin(str(profile.get("adminUsername", "")), allowed)
     name = str(profile.get("computerName", ""))
     if profile.get("linuxConfiguration") and (len(name) > HOST_NAME or set(name) & set(NO_HOST_NAME)):
-        raise bad_request(
+        raise invalid(
+            "osProfile.computerName",
             f"Linux host name cannot exceed {HOST_NAME} characters in length or contain the following "
             f"characters: {' '.join(NO_HOST_NAME)}.",
-            "InvalidParameter",
-            "osProfile.computerName",
         )
 
 
 def _check_admin(name: str, allowed: re.Pattern[str]) -> None:
     if not allowed.fullmatch(name) or name.lower() in NO_ADMINS:
-        raise bad_request("The Admin Username specified is not allowed.", "InvalidParameter", "adminUsername")
+        raise invalid("adminUsername", "The Admin Username specified is not allowed.")
 
 
 def check_interfaces(plane: ControlPlane, name: str, body: Json, size: catalog.VmSize) -> None:
@@ -130,10 +132,8 @@ def check_interfaces(plane: ControlPlane, name: str, body: Json, size: catalog.V
         # wording from our knowledge, not read
         raise bad_request(
             f"The number of network interfaces for virtual machine {name} exceeds the maximum allowed for "
-            f"the "
-            f"virtual machine size {size.name}. The number of network interfaces is {len(rows)} and the "
-            f"maximum "
-            f"allowed is {size.max_nics}.",
+            f"the virtual machine size {size.name}. The number of network interfaces is {len(rows)} and the "
+            f"maximum allowed is {size.max_nics}.",
             "NetworkInterfaceCountExceeded",
         )
     for row in rows:
@@ -166,9 +166,8 @@ def _check_interface(plane: ControlPlane, name: str, body: Json, nic: Resource) 
         if zones and not spans and address.zone not in zones:
             raise bad_request(
                 f"Compute resource {name} has a zone constraint {zones[0]} but the PublicIPAddress "
-                f"{address.id} "
-                "used by the compute resource via NetworkInterface or LoadBalancer has a different zone "
-                f"constraint {address.zone}.",
+                f"{address.id} used by the compute resource via NetworkInterface or LoadBalancer has a "
+                f"different zone constraint {address.zone}.",
                 "ComputeResourceZoneConstraintDoesNotMatchPublicIPAddressZoneConstraint",
             )
 
@@ -177,9 +176,9 @@ def _check_os_disk(disk: Json, size: catalog.VmSize) -> None:
     # wordings in this function are from our knowledge, not read, but for the size of an ephemeral disk
     sku = (disk.get("managedDisk") or {}).get("storageAccountType", "Premium_LRS")
     if sku in FLEXIBLE_SKUS:
-        raise bad_request(f"{sku} disks can be data disks only, not OS disks.", "InvalidParameter", "osDisk")
+        raise invalid("osDisk", f"{sku} disks can be data disks only, not OS disks.")
     if sku not in catalog.sku_names():
-        raise bad_request(f"There is no storage account type '{sku}'.", "InvalidParameter", "osDisk")
+        raise invalid("osDisk", f"There is no storage account type '{sku}'.")
     if not disk.get("diffDiskSettings"):
         return
     if not size.ephemeral_os:
@@ -198,13 +197,9 @@ def _check_os_disk(disk: Json, size: catalog.VmSize) -> None:
             "NotSupported",
         )
     if disk.get("caching", "ReadOnly") != "ReadOnly":
-        raise bad_request(
-            "OS disk of Ephemeral VM must have caching 'ReadOnly'.", "InvalidParameter", "osDisk.caching"
-        )
+        raise invalid("osDisk.caching", "OS disk of Ephemeral VM must have caching 'ReadOnly'.")
     if disk.get("deleteOption", "Delete") != "Delete":
-        raise bad_request(
-            "OS disk of Ephemeral VM must have deleteOption 'Delete'.", "InvalidParameter", "osDisk"
-        )
+        raise invalid("osDisk", "OS disk of Ephemeral VM must have deleteOption 'Delete'.")
 
 
 def controller_of(storage: Json, size: catalog.VmSize) -> str:
@@ -215,11 +210,10 @@ def controller_of(storage: Json, size: catalog.VmSize) -> str:
 def _check_controller(asked: object, size: catalog.VmSize) -> None:
     if asked and size.disk_controllers and asked not in size.disk_controllers:
         # The sentence is Microsoft's (enable-nvme-remote-faqs.yml of 2025-05-23), the code our guess.
-        raise bad_request(
+        raise invalid(
+            "storageProfile.diskControllerType",
             "The selected VM size can't boot with DiskControllerTypes. Check that the disk controller type "
             "provided is one of the supported disk controller types for the VM size.",
-            "InvalidParameter",
-            "storageProfile.diskControllerType",
         )
 
 

@@ -1,7 +1,5 @@
 """Virtual machines: create, change, show, delete, attach and detach."""
 
-from __future__ import annotations
-
 import copy
 import secrets
 
@@ -9,8 +7,7 @@ from diskbook.facts import catalog
 from diskbook.facts.rules import VmAsk
 from diskbook_emulator.arm import attach, company, disks, ids
 from diskbook_emulator.arm.cleanup import VM
-from diskbook_emulator.arm.disk_rules import check_new
-from diskbook_emulator.arm.disk_spec import ask_of
+from diskbook_emulator.arm.disk_rules import ask_of, check_new
 from diskbook_emulator.arm.errors import ArmError, not_allowed
 from diskbook_emulator.arm.network_fill import address_ids, nics
 from diskbook_emulator.arm.operations import Work
@@ -154,7 +151,6 @@ def _make_os_disk(plane: ControlPlane, vm: Resource) -> None:
 
 
 def patch(plane: ControlPlane, call: Call) -> Reply:
-    """Change some settings of a machine."""
     vm = plane.find(call.group, VM, call.params["name"])
     return _change(plane, call, vm, call.body)
 
@@ -294,13 +290,8 @@ def get(plane: ControlPlane, call: Call) -> Reply:
 
 
 def view(plane: ControlPlane, call: Call) -> Reply:
-    """Show a machine's instance view alone."""
     return Reply(200, instance_view(plane.find(call.group, VM, call.params["name"])))
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    """List machines of a group or the subscription."""
-    group = call.params.get("group")
-    if group is not None:
-        plane.group(group)
-    return Reply(200, {"value": [seen(plane.store, vm) for vm in plane.store.of_type(VM, group)]})
+    return Reply(200, {"value": [seen(plane.store, vm) for vm in plane.listed(call, VM)]})

@@ -5,15 +5,13 @@ command line of the extension's protected settings, and compares the checksum in
 DiskSpd release it stands for, as the script does with what it downloads.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re
 from dataclasses import dataclass
 
 from diskbook.hosts import windows_setup as setup
-from diskbook_emulator.arm.errors import ArmError, bad_request
+from diskbook_emulator.arm.errors import ArmError, invalid
 from diskbook_emulator.types import Json
 
 # Of DiskSpd 2.0.21a, which the emulated machine plays to have downloaded.
@@ -29,17 +27,14 @@ def check_profile(name: str, body: Json) -> None:
     computer = str(profile.get("computerName") or name)
     if len(computer) > setup.COMPUTER_NAME_CHARS or computer.isdigit():
         # wording from our knowledge, not read
-        raise bad_request(
+        raise invalid(
+            "osProfile.computerName",
             "Windows computer name cannot be more than 15 characters long, be entirely numeric, or contain "
             "special characters.",
-            "InvalidParameter",
-            "osProfile.computerName",
         )
     if not profile.get("adminPassword"):
         # wording from our knowledge, not read
-        raise bad_request(
-            "Required parameter 'adminPassword' is missing (null).", "InvalidParameter", "adminPassword"
-        )
+        raise invalid("adminPassword", "Required parameter 'adminPassword' is missing (null).")
 
 
 @dataclass(frozen=True)

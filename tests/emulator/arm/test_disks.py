@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from azure.mgmt.compute.models import CreationData, Disk, DiskSku
 
-from diskbook_emulator.arm.disk_spec import fill
+from diskbook_emulator.arm.disk_rules import fill
 from diskbook_emulator.arm.state import Resource
 from support.arm_plane import LOCATION, SUBSCRIPTION, World, refused
 

@@ -13,6 +13,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.report.analysis import report
 from diskbook.report.site import entries
 from diskbook.results.run import Run
+from support import few_runs
 
 SAMPLE = Run(paths.RUNS / "sample-zone-disks")
 
@@ -63,7 +64,7 @@ def test_runs_come_newest_first_and_what_cannot_be_read_is_named(tmp_path: Path)
 
 
 def test_a_run_that_was_not_analysed_says_so(tmp_path: Path) -> None:
-    run = Run(many_runs.write(tmp_path / "young", many_runs.manifest_of("sample-zone-disks")))
+    run = Run(many_runs.write(tmp_path / "young", few_runs.manifest_of("sample-zone-disks")))
     entry = entries.read(run)
     assert entry.answer == "No answer yet: it was not analysed"
     assert (entry.lead, entry.estimates, entry.report) == (None, (), None)

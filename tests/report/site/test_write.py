@@ -14,6 +14,7 @@ from checks import many_runs
 from diskbook.cli.site import site
 from diskbook.facts.errors import UsageError
 from diskbook.report.site import write
+from support import few_runs
 from support.disturbance import load_sensitive
 
 
@@ -32,8 +33,8 @@ class Links(html.parser.HTMLParser):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = many_runs.many(tmp_path_factory.mktemp("site") / "runs", 20)
-    manifest = many_runs.manifest_of("sample-zone-disks")
-    many_runs.write(folder / many_runs.HOSTILE, manifest, day=30)
+    manifest = few_runs.manifest_of("sample-zone-disks")
+    many_runs.write(folder / few_runs.HOSTILE, manifest, day=30)
     (folder / "damaged").mkdir()
     (folder / "damaged" / "manifest.json").write_text("{")
     (folder / "zone-disks-004" / "report.html").write_text("<h1>The report</h1>")

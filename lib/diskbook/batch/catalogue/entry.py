@@ -4,8 +4,6 @@ An entry is named by the size and the times of the files that it was read from. 
 after the reading, so that an entry never mixes two states of a run.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A run joins the catalogue by files of its own, so that ten thousand others make it take no longer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from diskbook.batch.catalogue import entry as entries, layout, parts

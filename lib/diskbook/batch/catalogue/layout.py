@@ -6,8 +6,6 @@ run that joins again replaces its own, and the rows of a scenario are a partitio
 read it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """The catalogue of a folder of runs, made anew from the runs, in few large files."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 from collections.abc import Iterator, Mapping
@@ -26,7 +24,6 @@ class Rebuilt:
 
     @property
     def words(self) -> str:
-        """What was made, a line each."""
         listed = ", ".join(f"{self.rows[table]:,} {table}" for table in ("comparisons", "trials", "bins"))
         number = self.rows["runs"]
         return "\n".join(

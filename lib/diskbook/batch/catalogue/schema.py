@@ -1,7 +1,5 @@
 """The catalogue's tables: columns with their units in the names, and the schema's number in each file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pyarrow as pa

@@ -5,8 +5,6 @@ the run's log has whole. Nothing is replaced: a newer state brings files of its 
 its record is the last of the log, so readers ask for the next one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping

@@ -25,7 +25,6 @@ class Address:
     path: str
 
     def __str__(self) -> str:
-        """Return the address as it is written."""
         return f"{self.scheme}://{self.path}"
 
     @property

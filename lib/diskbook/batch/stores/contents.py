@@ -1,7 +1,5 @@
 """What of a run's folder belongs into a store: all but hidden files (locks) and its private key."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """From a store into a folder: a run as it was when it was last whole, or as far as it has come."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

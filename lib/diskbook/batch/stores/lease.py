@@ -7,8 +7,6 @@ for a whole lease; it stops by itself when it could show none for so long (Klepp
 locking", 2016).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -142,7 +140,6 @@ class Hold:
 
 
 def read(objects: Objects) -> Log:
-    """Read the log of a run."""
     log = Log(objects)
     log.refresh()
     return log

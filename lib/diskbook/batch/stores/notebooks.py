@@ -4,8 +4,6 @@ What papermill writes again and again while a notebook runs is whole each time. 
 written: a run comes into a store by `diskbook push`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import TypeVar

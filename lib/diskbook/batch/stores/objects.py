@@ -4,8 +4,6 @@ All that two writers could meet in is made by one step that either makes an obje
 a hard link on a file system, If-None-Match on Azure (Put Blob, Put Block List) and S3 (PutObject).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -89,7 +87,6 @@ class LocalObjects:
             return {str(path.relative_to(self._root)): info.st_size for path, info in files}
 
     def folders(self) -> list[str]:
-        """See `Objects`."""
         with self._in_words(""):
             there = self._root.iterdir() if self._root.is_dir() else ()
             return sorted(path.name for path in there if path.is_dir() and path.name[0] != ".")
@@ -128,13 +125,11 @@ class LocalObjects:
         return False
 
     def replace(self, name: str, content: bytes) -> None:
-        """See `Objects`."""
         with self._in_words(name):
             (self._root / name).parent.mkdir(parents=True, exist_ok=True)
             write_atomic(self._root / name, content)
 
     def remove(self) -> None:
-        """See `Objects`."""
         for name in sorted(self.names(), reverse=True):
             with self._in_words(name):
                 (self._root / name).unlink(missing_ok=True)
@@ -163,13 +158,11 @@ class RemoteObjects:
         self._system, self._root = self._ask("", lambda: _file_system(address))
 
     def names(self, folder: str = "") -> dict[str, int]:
-        """See `Objects`."""
         place = f"{self._root}/{folder}".rstrip("/")
         listed = self._ask(folder, lambda: self._system.find(place, detail=True))
         return {name.removeprefix(f"{self._root}/"): info["size"] for name, info in listed.items()}
 
     def folders(self) -> list[str]:
-        """See `Objects`."""
         listed = self._ask("", lambda: self._system.ls(self._root, detail=True))
         names = (
             info["name"].rstrip("/").rpartition("/")[2] for info in listed if info["type"] == "directory"
@@ -177,7 +170,6 @@ class RemoteObjects:
         return sorted(name for name in names if name[0] != ".")
 
     def read(self, name: str, most: int = WHOLE) -> bytes:
-        """See `Objects`."""
         content = self._ask(name, lambda: self._first(name, most + 1))
         return _limited(content, most, self.address / name)
 
@@ -204,8 +196,6 @@ class RemoteObjects:
         return self._ask(name, create)
 
     def replace(self, name: str, content: bytes) -> None:
-        """See `Objects`."""
-
         def replace() -> None:
             try:
                 self._system.pipe_file(f"{self._root}/{name}", content)
@@ -215,7 +205,6 @@ class RemoteObjects:
         self._ask(name, replace)
 
     def remove(self) -> None:
-        """See `Objects`."""
         for name in sorted(self.names(), reverse=True):
             with contextlib.suppress(FileNotFoundError):
                 self._ask(name, lambda name=name: self._system.rm_file(f"{self._root}/{name}"))

@@ -5,8 +5,6 @@ in which they did is refused. A copy that is cut off leaves objects that no reco
 run as it was; made again, it sends only what is missing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -38,14 +36,13 @@ class Pushed:
 
     @property
     def words(self) -> str:
-        """One line for the user."""
         state = (
             "whole" if self.whole else "unfinished, so read by 'run --resume' and 'fetch --unfinished' alone"
         )
         return f"{self.address}: {state}, {self.files} files, {self.size / 1e6:.1f} MB; {self.sent} sent now"
 
 
-def push(folder: Path, store: Address, whole: bool = True, lease_s: float = lease.LEASE_S) -> Pushed:
+def push(folder: Path, store: Address, whole: bool = True) -> Pushed:
     """Copy a run into a store; readers see all of it or what was there before.
 
     Parameters
@@ -56,8 +53,6 @@ def push(folder: Path, store: Address, whole: bool = True, lease_s: float = leas
         Where its folder goes.
     whole
         Whether it is finished: readers see it from then on.
-    lease_s
-        For how long the run is taken for owned without a sign of life.
 
     Raises
     ------
@@ -66,7 +61,7 @@ def push(folder: Path, store: Address, whole: bool = True, lease_s: float = leas
     """
     address = store / _name(folder)
     objects = open_objects(address)
-    hold = lease.claim(objects, lease_s)
+    hold = lease.claim(objects)
     try:
         if whole:
             return complete(hold, Folder(folder))

@@ -71,7 +71,6 @@ class Record(BaseModel):
     ledger: str = ""
 
     def content(self) -> bytes:
-        """The record as it is stored."""
         return self.model_dump_json(by_alias=True).encode()
 
 
@@ -176,7 +175,6 @@ class State:
             self.files, self.tail, self.complete = dict(record.files), "", record
 
     def ledger_size(self) -> int:
-        """Bytes of the ledger."""
         stored = self.files.get(LEDGER)
         return (stored.size if stored else 0) + len(self.tail.encode())
 

@@ -4,8 +4,6 @@ Azure asks clients to try again, ever more slowly, on 408, 429, 500, 502, 503 an
 transient faults and on the Blob service's error codes). So does S3, with 409 where two writers meet.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

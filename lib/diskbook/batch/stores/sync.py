@@ -3,8 +3,6 @@
 So another machine can go on where this one ended, and learns within a lease that it has.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import threading
@@ -61,7 +59,6 @@ class Keeper:
             self.hold.check()
 
     def stop(self) -> None:
-        """Let the loop end."""
         self._end.set()
 
 

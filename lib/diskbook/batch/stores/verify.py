@@ -1,7 +1,5 @@
 """Whether all of a store is as it was stored: each record follows the one before, each file has its hash."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ It prints charts and no numbers, so that what a kind does is judged by a run alo
 (`diskbook.clusters.analysis.nested.verdicts`).
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.clusters.design import fleets, survival

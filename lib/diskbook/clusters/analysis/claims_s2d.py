@@ -4,8 +4,6 @@ Its machines were measured in 2019, before VM sizes burst: base limits alone hel
 taken as answered by the owning node, as its plateau of 20,000 IOPS has it.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.clusters.stats import volume_bound

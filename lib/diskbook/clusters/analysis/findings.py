@@ -1,7 +1,5 @@
 """How many findings a run's comparisons are: metrics of one closed-loop cell say one thing."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.design.vocabulary import Verdict

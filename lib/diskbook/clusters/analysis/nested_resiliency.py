@@ -1,7 +1,5 @@
 """The analysis of `nested-resiliency`: kinds of volumes under a fleet, what is arithmetic, what is left."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.clusters import figures
@@ -41,6 +39,17 @@ SECTIONS = (
 )
 """What each section of the report rests on."""
 
+findings_counted = findings.counted
+below_words = below.words
+tier_words = tiers.words
+decision_words = capacity.decision_words
+fleet_picture = fairness.picture
+moved_words = fairness.moved_words
+copies = losses.copies_picture
+loss_matrix = losses.matrix_picture
+loss_words = losses.words
+resync_words = resync.words
+
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
@@ -51,11 +60,6 @@ def pictures(a: Analysis) -> tuple[Picture, ...]:
 def standing(a: Analysis) -> list[str]:
     """Say which numbers of this run are findings."""
     return arms.standing(a.provenance)
-
-
-def findings_counted(a: Analysis) -> list[str]:
-    """Count comparisons by finding (`findings.counted`)."""
-    return findings.counted(a)
 
 
 @once
@@ -104,19 +108,9 @@ def below_table(a: Analysis) -> Html:
     )
 
 
-def below_words(a: Analysis) -> list[str]:
-    """Say what a latency below all limits rests on."""
-    return below.words(a)
-
-
 def sets_table(a: Analysis) -> Html:
     """Data sets and mirror tiers of accelerated parity."""
     return _table(tiers.sets_table(a), "Data set against mirror tier", "No volume has two tiers.")
-
-
-def tier_words(a: Analysis) -> list[str]:
-    """Say what it brings that the data set lies inside the mirror tier."""
-    return tiers.words(a)
 
 
 def tier_table(a: Analysis) -> Html:
@@ -152,16 +146,6 @@ def decision_table(a: Analysis) -> Html:
     )
 
 
-def decision_words(a: Analysis) -> list[str]:
-    """Say what the table of the decision rests on."""
-    return capacity.decision_words(a)
-
-
-def fleet_picture(a: Analysis) -> Picture:
-    """Figure: every machine of the fleet beside the mean of its trial."""
-    return fairness.picture(a)
-
-
 def fleet_table(a: Analysis) -> Html:
     """How evenly the machines of a trial were served, and whether they measured together."""
     return _table(
@@ -175,26 +159,6 @@ def percentile_table(a: Analysis) -> Html:
     return _table(fairness.percentile_table(a), caption, "No percentiles of single machines were kept.")
 
 
-def moved_words(a: Analysis) -> list[str]:
-    """Say what it costs that machines run away from the owners of their volumes."""
-    return fairness.moved_words(a)
-
-
-def copies(a: Analysis) -> Picture:
-    """Figure: where the copies of each kind of volume lie."""
-    return losses.copies_picture(a)
-
-
-def loss_matrix(a: Analysis) -> Picture:
-    """Figure: kinds of volumes against what is lost, played and by the rule."""
-    return losses.matrix_picture(a)
-
-
-def loss_words(a: Analysis) -> list[str]:
-    """Say what was played, what was lost, and where the rule and what was played differ."""
-    return losses.words(a)
-
-
 def loss_table(a: Analysis) -> Html:
     """Every loss that was played, one row each."""
     return _table(losses.loss_table(a), f"Losses ({a.provenance})", "No loss was played in this run.")
@@ -203,11 +167,6 @@ def loss_table(a: Analysis) -> Html:
 def resync_table(a: Analysis) -> Html:
     """What came back after the losses that volumes outlived, and what the load kept meanwhile."""
     return _table(resync.table(a), f"Resync, medians ({a.provenance})", "No loss was played in this run.")
-
-
-def resync_words(a: Analysis) -> list[str]:
-    """Say what the load keeps while lost parts come back."""
-    return resync.words(a)
 
 
 def claims_table(a: Analysis) -> Html:

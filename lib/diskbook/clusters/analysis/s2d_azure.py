@@ -1,7 +1,5 @@
 """The analysis of `s2d-azure`: curves over threads, what binds, map of ratios, wire, and the decision."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -42,6 +40,11 @@ SECTIONS = (
     Section("what volumes may do", part="arm on a volume", has_part=_has_volumes),
 )
 """What each section of the report rests on."""
+
+findings_counted = findings.counted
+map_words = maps.words
+wire_words = wire.words
+decision_words = decision.sources
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
@@ -137,27 +140,12 @@ def binding_table(a: Analysis) -> Html:
     return table(shown, f"What sets each rate, and whether it lasts ({a.provenance})")
 
 
-def findings_counted(a: Analysis) -> list[str]:
-    """Count comparisons by finding (`findings.counted`)."""
-    return findings.counted(a)
-
-
-def map_words(a: Analysis) -> list[str]:
-    """Say what the map of ratios holds."""
-    return maps.words(a)
-
-
 def wire_table(a: Analysis) -> Html:
     """Bytes on the wire a byte read and written."""
     rows = wire.table(a)
     if rows.empty:
         return Html("<p>No counters of the nodes' networks were kept in this run.</p>")
     return table(rows, f"Bytes on the wire a byte that the load read or wrote ({a.provenance})")
-
-
-def wire_words(a: Analysis) -> list[str]:
-    """Say where reads are answered."""
-    return wire.words(a)
 
 
 def more_disks(a: Analysis) -> list[str]:
@@ -173,11 +161,6 @@ def remote_owner(a: Analysis) -> list[str]:
 def decision_table(a: Analysis) -> Html:
     """One server, a cluster, or another disk: what survives, what lasts, and what it costs."""
     return table(decision.decision(a), "The decision: bounds by documented limits, list prices (dated table)")
-
-
-def decision_words(a: Analysis) -> list[str]:
-    """Say where the table of the decision is from."""
-    return decision.sources(a)
 
 
 def readers_table() -> Html:

@@ -5,8 +5,6 @@ and parity on the disks of one node. Which drive a real slab lies on Storage Spa
 is fixed is on which nodes copies lie, and that no two of a band share a drive. Disks take turns here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

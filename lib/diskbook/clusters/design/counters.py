@@ -5,8 +5,6 @@
 Windows writes the paths of samples in small letters, with the computer in front.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

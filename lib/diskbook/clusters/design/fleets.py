@@ -1,7 +1,5 @@
 """What fleets measure: machines on each volume, what they fill there, and whether both fit. Pure."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from diskbook.design.model import IMPORTED, Arm, Scenario, Volume, Workload

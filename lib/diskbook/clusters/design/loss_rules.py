@@ -1,7 +1,5 @@
 """Losses of a scenario: grids of them in its file, and whether they fit its volumes. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """What the core asks about a scenario with clusters, volumes, fleets or losses (`facts.neighbours`). Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from diskbook.clusters.design import fleets, loss_rules, volume_references, volume_rules

@@ -4,8 +4,6 @@ Source: "Nested resiliency for Storage Spaces Direct", "Fault tolerance and stor
 "Understanding cluster and pool quorum" (windowsserverdocs, read 2026-11-21). What is lost is lost at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args

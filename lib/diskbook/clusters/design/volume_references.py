@@ -1,7 +1,5 @@
 """Whether clusters, volumes and the arms on them name one another rightly."""
 
-from __future__ import annotations
-
 from diskbook.design.model import Arm, Cluster, Scenario, Volume
 from diskbook.design.references import refer
 

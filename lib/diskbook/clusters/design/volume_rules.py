@@ -4,8 +4,6 @@ Sources: Microsoft's "Nested resiliency for Storage Spaces Direct", "Understandi
 and "Use Storage Spaces Direct in guest virtual machine clusters" (windowsserverdocs, read 2026-11-21).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 

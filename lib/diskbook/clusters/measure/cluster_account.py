@@ -4,8 +4,6 @@ The password lies beside the run's other keys and is deleted with them; a resume
 nodes it goes on standard input alone.
 """
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Before each block every file is written in full: of parity that was never writte
 data lie in a mirror tier follows from what came before.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import time

@@ -1,7 +1,5 @@
 """What a loss that was played comes to: online or not, blocks verified, times, and rates of the load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

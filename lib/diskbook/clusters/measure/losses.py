@@ -7,8 +7,6 @@ while the members are away, or, of a volume that is offline, once they are back.
 was missed is copied back. Unverified on Azure.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import secrets

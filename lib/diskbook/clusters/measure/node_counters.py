@@ -1,7 +1,5 @@
 """Performance counters of a cluster's nodes around each trial on one of its volumes: bytes on the wire."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Run a step of a cluster on a node of a replicate, and record it: what it changed, or why it failed."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,6 @@ read at the LUN at which Azure says the disk is, once `hosts.disks.ours` has pro
 pool a disk is no drive any more, and is known by what was recorded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

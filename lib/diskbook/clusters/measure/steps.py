@@ -1,7 +1,5 @@
 """Steps around the trials of a scenario on volumes: made, waited for, placed, counted, and lost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

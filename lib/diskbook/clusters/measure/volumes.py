@@ -4,8 +4,6 @@ Every step looks before it changes anything, so a resumed run calls all of them 
 volume is asked anew in each block.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from functools import partial

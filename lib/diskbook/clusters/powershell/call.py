@@ -1,7 +1,5 @@
 """Run a step on a Windows machine."""
 
-from __future__ import annotations
-
 from diskbook.clusters.powershell import scripts, steps
 from diskbook.hosts.ssh_windows import NoAnswer, WindowsConnection
 

@@ -1,7 +1,5 @@
 """The scripts of the steps: their texts, and where they lie on a node. Light: emulated machines import it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 FOLDER = r"C:\ProgramData\diskbook\cluster"  # as task.ps1 names it

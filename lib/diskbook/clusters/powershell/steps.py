@@ -6,8 +6,6 @@ reach other nodes run inside `task`, as the cluster's account: a session signed 
 Unverified on Windows, as all of this package.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 all cells that both arms have, one finding each, since in a closed loop latency is outstanding / IOPS.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -4,8 +4,6 @@ The trial is the unit of every ratio. Its machines share volumes, nodes and time
 each other: nothing here is an interval over machines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

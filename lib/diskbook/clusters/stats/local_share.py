@@ -7,8 +7,6 @@ share l of all reads meets its limit at limit / l, and writes meet the same limi
 copies on n nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

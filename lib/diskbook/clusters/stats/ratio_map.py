@@ -4,8 +4,6 @@ Where both sit on limits, their ratio is the ratio of these; a comparison that s
 not measured what it compares. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ E[max] = k * integral of x f(x) F(x)^(k-1) over x (order statistics; David and N
 2003), here by the trapezoid rule over the normal deviate.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import ndtr
 

@@ -12,8 +12,6 @@ A small random write to parity, in place, reads old data and old parity and writ
 Inferred: that nested copies go to the other node one by one, and that data spread evenly over all disks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ counters do not tell (`stats.wire`). The limits of a machine's network are in no
 here: a cell that one holds is saturated by a limit that is not known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ are in such counts too, as they are while only writes run, where the owner sends
 ratio of both is free of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -57,8 +55,7 @@ def on_the_wire(totals: pd.DataFrame, counters: pd.DataFrame, holders: Mapping[s
     -------
     pandas.DataFrame
         One row a trial: `arm, block_size_bytes, workload, kind, replicate, block, sent, received,
-        others_sent`.
-        What the ramp moved is counted at the rate after it.
+        others_sent`. What the ramp moved is counted at the rate after it.
     """
     rows = totals[totals["arm"].isin(list(holders))]
     columns = [*PLACE, "workload", "kind", "replicate", "block", "sent", "received", "others_sent"]

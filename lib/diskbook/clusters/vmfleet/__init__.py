@@ -1,7 +1,5 @@
 """VMFleet: one load of DiskSpd on many machines at once, whose results are one trial."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

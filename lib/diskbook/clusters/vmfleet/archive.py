@@ -6,8 +6,6 @@ folder of VMFleet's own) names and XML tell. An archive may be of a stranger: no
 nor more of it than a result can hold. Reads bytes, touches no file.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import struct

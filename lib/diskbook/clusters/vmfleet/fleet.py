@@ -6,8 +6,6 @@ up the IOPS of each machine's own time and takes the mean of the machines' perce
 no p99: `stats.fleet` shows it beside.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -8,8 +8,6 @@ Flags and their order are those of its own script (microsoft/diskspd, Frameworks
 with `-f`, its profiles' MaxOffset, where a load uses a part of the file.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ r"""Names of VMFleet's machines and of their results: how they are spelled, and 
 later versions; ours have the volume for the group.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 

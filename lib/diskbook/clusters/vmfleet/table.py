@@ -4,8 +4,6 @@ A row of result.tsv is all machines together, one of result-vm-*.tsv a machine. 
 Reads text, touches no file.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -1,7 +1,5 @@
 """The time in which all machines of a fleet measured at once, and what was done in it. Compute only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Of a run that was made here the scenario says it. Imported results have a folder
 that names a kind ("two-way", "nested mirror", "MAP") is taken at its word.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

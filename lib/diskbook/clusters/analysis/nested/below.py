@@ -4,8 +4,6 @@ Single I/Os of every machine, and rates that all kinds hold: the only place wher
 volumes themselves. `compare` judges them; this puts the expectation beside.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

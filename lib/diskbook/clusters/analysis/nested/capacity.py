@@ -4,8 +4,6 @@ Efficiency is usable / footprint on the pool (`design.volume_rules.footprint_gib
 equal usable capacity, without a reserve; prices are list prices of the dated table.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import count

@@ -3,8 +3,6 @@
 The trial is the unit: its machines share drives, nodes and hour, so that their spread is no interval.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.clusters.analysis.nested import arms, saturated

@@ -1,7 +1,5 @@
 """What volumes outlive: where copies lie, the losses that were played, and the rule of each kind."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

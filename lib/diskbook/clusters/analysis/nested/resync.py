@@ -4,8 +4,6 @@ Volumes of a pool lose the same members at the same moment, and a loss ends when
 there is one time per pool and loss, and no rate per kind of volume.
 """
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

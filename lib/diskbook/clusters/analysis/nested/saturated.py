@@ -4,8 +4,6 @@ At saturation a volume does limit / demand (`stats.volume_bound`), so that kinds
 a write asks of the disks, before anything is measured. What differs from that is what a measurement adds.
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Mapping

@@ -5,8 +5,6 @@ rotate from mirror to parity. Reads never move data back, and with one kind of d
 ("Mirror-accelerated parity", windowsserverdocs, read 2026-11-21).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

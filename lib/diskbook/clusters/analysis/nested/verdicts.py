@@ -4,8 +4,6 @@ The article prints none, so that verdicts are made here: each from ratios, compa
 and losses played, and "not measured" where a run lacks what a claim is about.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

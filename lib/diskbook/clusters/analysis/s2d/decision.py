@@ -3,8 +3,6 @@
 Lasting rates are bounds by documented limits, burst credit spent; prices are list prices of the dated table.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -114,8 +112,7 @@ def sources(a: Analysed) -> list[str]:
         price_words(price_list(a), a.scenario.region),
         f"service levels: {SLA_SOURCE}; they promise that machines are reachable, not how fast a volume is",
         "rates that last are bounds by documented limits with all credit spent; of reads more may come, "
-        "where "
-        "nodes share them",
+        "where nodes share them",
         "the latencies of the rows are of different runs: they name an order of size, and no ratio",
     ]
 

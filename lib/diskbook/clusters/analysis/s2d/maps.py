@@ -1,7 +1,5 @@
 """Maps of ratios of the cluster and one server: measured, and as documented limits alone predict them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

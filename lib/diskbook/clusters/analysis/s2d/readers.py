@@ -1,7 +1,5 @@
 """Readers' questions below the article, answered by the bound of a volume alone."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.clusters.analysis.claims_s2d import CLUSTER_RULE, disk_rates, no_host_cache
@@ -28,8 +26,7 @@ def _two_small_nodes() -> tuple[str, str, str]:
         "2 x DS1_v2 with 2 P20 each are slow: change what first?",
         f"the VM size: writes stop at the {small.words}, and large ones at the {large.words}, "
         f"{100 * caps['cap_vm_mb_s'] / caps['cap_disk_mb_s']:.0f} % of the {caps['cap_disk_mb_s']:,.0f} "
-        "MB/s that "
-        "the disks are paid for; one vCPU runs the copies and the load as well",
+        "MB/s that the disks are paid for; one vCPU runs the copies and the load as well",
         "limit / demand",
     )
 
@@ -43,12 +40,11 @@ def _nine_disks() -> tuple[str, str, str]:
     return (
         "2 x E32s_v3 with 9 P60 each have latency: more threads or a bigger VM?",
         f"paid for are {caps['cap_disk_iops']:,.0f} IOPS and {bytes_['cap_disk_mb_s']:,.0f} MB/s a node, "
-        "usable "
-        f"{caps['cap_vm_iops']:,.0f} and {bytes_['cap_vm_mb_s']:,.0f} "
+        f"usable {caps['cap_vm_iops']:,.0f} and {bytes_['cap_vm_mb_s']:,.0f} "
         f"({100 * caps['cap_vm_iops'] / caps['cap_disk_iops']:.0f} and "
         f"{100 * bytes_['cap_vm_mb_s'] / bytes_['cap_disk_mb_s']:.0f} %); latency is the disks' and the "
-        "copies', and "
-        f"does not fall with a bigger VM; at {LATENCY_MS:g} ms that rate takes {needed:.0f} I/Os in flight",
+        f"copies', and does not fall with a bigger VM; at {LATENCY_MS:g} ms that rate takes {needed:.0f} "
+        "I/Os in flight",
         "limit / demand, and Little's law",
     )
 
@@ -60,10 +56,8 @@ def _rule() -> tuple[str, str, str]:
     return (
         f"a rule for {nodes} nodes of {drives} drives: drives x IOPS x nodes x {100 * share:.0f} %?",
         f"{100 * share:.0f} % rest on nothing: by drives alone a three-way mirror reads at most {reads:.1f} "
-        "and "
-        f"writes at most {writes:.1f} million IOPS, and the nodes' own limits, processors and network, "
-        "which bind "
-        "long before, are not in it; it is a bound, and VMFleet measures what is below it",
+        f"and writes at most {writes:.1f} million IOPS, and the nodes' own limits, processors and network, "
+        "which bind long before, are not in it; it is a bound, and VMFleet measures what is below it",
         "limit / demand",
     )
 
@@ -72,8 +66,7 @@ def _other_disks() -> tuple[str, str, str]:
     return (
         "Ultra or shared disks instead?",
         "a shared disk needs no copies between nodes, so that a write waits for one disk and no hop: the "
-        "table of "
-        "the decision has shared ZRS and Premium SSD v2; Ultra was not measured",
+        "table of the decision has shared ZRS and Premium SSD v2; Ultra was not measured",
         "what was measured",
     )
 

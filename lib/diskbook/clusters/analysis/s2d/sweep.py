@@ -1,7 +1,5 @@
 """The sweep over threads of a run on volumes: its trials, cells, knees, and the limits of each curve."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.design.model import Workload
@@ -34,14 +32,12 @@ def loads(a: Analysed) -> list[str]:
 
 @once
 def totals(a: Analysed) -> pd.DataFrame:
-    """Trials of the sweep."""
     every = trial_totals(a.trials)
     return every[every["workload"].isin(loads(a))]
 
 
 @once
 def cells(a: Analysed) -> pd.DataFrame:
-    """Cells of the sweep, with their labels."""
     return a.cells[a.cells["workload"].isin(loads(a))]
 
 

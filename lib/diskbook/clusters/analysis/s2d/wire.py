@@ -1,7 +1,5 @@
 """Where the cluster's reads are answered: bytes on the wire, from table `counters`, and plateaus."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from diskbook.facts.proc_stat import ticks
+from diskbook.facts.linux import cpu_ticks
 
 _STAT = Path("/proc/stat")
 Cores = list[tuple[float, float]]
@@ -24,7 +24,7 @@ def watched() -> Iterator[Cores]:
 
 def shares(before: bytes, after: bytes) -> Cores:
     """Compute user and kernel time of each core between two readings of /proc/stat; idle cores are kept."""
-    first, last = ticks(before), ticks(after)
+    first, last = cpu_ticks(before), cpu_ticks(after)
     spent = [
         [max(0, end - start) for start, end in zip(first[name], last[name], strict=True)]
         for name in last

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 
-from diskbook.facts import articles, toml_file
+from diskbook.facts import paths, validation
 from diskbook.facts.catalog import EPHEMERAL, sku_names
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.errors import UsageError, unknown
@@ -23,7 +23,7 @@ from diskbook.facts.validation import Wording, known_name, mistakes, refusal
 from diskbook_emulator.types import Latency
 
 DEFAULT = "default"
-SITES = (DEFAULT, *articles.names())
+SITES = (DEFAULT, *paths.article_names())
 OPTIONS = ("none", "bursting", "performance-plus", "bursting+performance-plus")
 RELATIONS = ("home", "other-a", "other-b")
 OPS = ("read", "write", "flush", "cache-hit")
@@ -394,7 +394,7 @@ def _merged(path: Path, inside: tuple[Path, ...]) -> dict[str, Any]:
     """Read a file and what it extends into one document."""
     if path.resolve() in inside:
         raise UsageError(f"{path.name}: 'extends' goes round in a circle.")
-    document = toml_file.read(path, f"there is no emulator profile file {path}.")
+    document = validation.read_toml(path, f"there is no emulator profile file {path}.")
     parent = document.pop("extends", None)
     if parent is None:
         return document

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.design import leave_out, scenario_file, sweeps
+from diskbook.design import scenario_file, sweeps
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from support import SCENARIOS
@@ -141,6 +141,6 @@ def test_what_is_left_out_of_a_damaged_file_leaves_the_damage_for_the_check(odd:
         "workload": [{"name": odd, "arms": odd}, {"name": "w", "arms": [odd, "gone"]}],
         "comparison": [{"arm": odd, "base_arm": odd, "workload": odd}, {"arm": "gone", "workload": "w"}],
     }
-    left = leave_out.apply(raw, {"arm": ["gone"]})
+    left = scenario_file.left_out(raw, {"arm": ["gone"]})
     assert left["arm"] == [{"name": odd}] and left["comparison"] == raw["comparison"][:1]
     assert left["workload"] == [{"name": odd, "arms": odd}, {"name": "w", "arms": [odd]}]

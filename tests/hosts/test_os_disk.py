@@ -28,7 +28,7 @@ from diskbook.report.analysis import disk_options
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.results.run import Run
 from diskbook.tools import fio
-from diskbook.tools.job import Job
+from diskbook.tools.protocol import Job
 from support import SCENARIOS, emulated, played
 from support.disturbance import load_sensitive
 

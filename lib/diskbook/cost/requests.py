@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from diskbook.cloud.azure import policy
-from diskbook.cloud.azure.polling import poll_interval_s
-from diskbook.cost import attach_calls, durations
+from diskbook.cloud.azure.clients import poll_interval_s
+from diskbook.cost import durations
 from diskbook.design.model import Scenario
 from diskbook.facts.delays import DELAYS_S
 
@@ -71,7 +71,7 @@ class Requests:
 def of_run(scenario: Scenario) -> Requests:
     """Count what a run sends from its first check to its tear-down."""
     made, replicates = creating(scenario), scenario.design.replicates
-    calls = attach_calls.of_replicate(scenario)
+    calls = durations.attach_calls(scenario)
     moves = replicates * calls.total
     # Before a disk is moved all machines of its replicate are asked where it is; LUNs before and after.
     attached = replicates * durations.moves(scenario)[0]

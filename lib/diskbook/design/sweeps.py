@@ -4,6 +4,13 @@ A sweep with `instances` is of fleets; they do not show in the names of its load
 
 Sweeps of one grid for several groups of arms give workloads of one name, which are one workload for all of
 them: that is what their ratios are made of.
+
+Loads at shares of a cap (`rate_of_cap`), made into loads of one rate each.
+
+A cap is an arm's: the lowest documented limit of its disk and machine that needs no credit, in IOPS of the
+load's block size (`caps.lasting_iops`). Arms of one cap share a load; where caps differ each cap has its own.
+
+Documented limits of what an arm measures on a disk, and the lowest of them that lasts.
 """
 
 from __future__ import annotations
@@ -13,8 +20,19 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from diskbook.design.model import Name, Record, block_bytes
-from diskbook.facts.units import KIB
+from diskbook.design.model import (
+    LONGEST_NAME,
+    Arm,
+    Name,
+    Record,
+    Scenario,
+    Workload,
+    block_bytes,
+    depth_of_rate,
+)
+from diskbook.facts import catalog, disk_options
+from diskbook.facts.catalog import OWN_DISK
+from diskbook.facts.units import KIB, MB
 
 _BlockSize = Annotated[int, BeforeValidator(block_bytes), Field(gt=0)]
 _Axis = Field(strict=False, min_length=1, max_length=20)
@@ -88,3 +106,117 @@ def _name(block: int, write_pct: int, threads: int, depth: int) -> str:
     kind = {0: "read", 100: "write"}.get(write_pct, f"write{write_pct}")
     size = f"{block // KIB}k" if block % KIB == 0 else str(block)
     return f"{kind}-{size}-{threads}x{depth}"
+
+
+def disk_caps(scenario: Scenario, arm: Arm) -> dict[str, float | None]:
+    """Base limits of an arm's disk and machine, as columns of trials; a disk of the user's own has none."""
+    disk = scenario.disk_named(arm.disk)
+    size = catalog.find_vm_size(scenario.machine_named(arm.machine).size)
+    if disk.sku == OWN_DISK:
+        return {}
+    cached = disk.ephemeral or disk.cache != "None"
+    values: dict[str, float | None] = {}
+    if size is not None and cached:
+        values |= {"cap_vm_cached_iops": size.cached_iops, "cap_vm_cached_mb_s": size.cached_mb_s}
+    if disk.ephemeral:
+        return values
+    own = disk_options.limits(disk)
+    values |= {"cap_disk_iops": own.iops, "cap_disk_mb_s": own.mb_s}
+    if size is not None:
+        values |= {"cap_vm_iops": size.uncached_iops, "cap_vm_mb_s": size.uncached_mb_s}
+    return values
+
+
+def lasting_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:
+    """Return the lowest documented limit of a cell that needs no credit, in IOPS of its block size.
+
+    What bursts on demand lasts as long as it is paid for, so a disk's limit is then that of the burst.
+
+    Raises
+    ------
+    ValueError
+        With the reason in half a sentence, where no table tells it.
+    """
+    if arm.volume:
+        raise ValueError("measures a volume, whose cap depends on its kind, its nodes and what is read")
+    disk, values = scenario.disk_named(arm.disk), disk_caps(scenario, arm)
+    if disk.cache != "None":
+        raise ValueError("has a host cache, so its cap depends on what the cache answers")
+    if disk.sku == OWN_DISK:
+        raise ValueError("is a disk of your own, which has no documented cap")
+    own = None if disk.ephemeral else disk_options.limits(disk)
+    if own is not None and disk.bursting and own.burst_iops and not own.credit_ios:
+        values |= {"cap_disk_iops": own.burst_iops, "cap_disk_mb_s": own.burst_mb_s}
+    size = scenario.machine_named(arm.machine).size
+    whose = "cap_vm_cached" if disk.ephemeral else "cap_vm"
+    if not values.get(f"{whose}_iops"):
+        raise ValueError(f"is on {size}, whose cap is in no table")
+    rates = [
+        value * (MB / load.block_size_bytes if column.endswith("mb_s") else 1.0)
+        for column, value in values.items()
+        if value
+    ]
+    return min(rates)
+
+
+def expand_shares(scenario: Scenario) -> Scenario:
+    """Replace each load at shares of a cap by loads at rates: "reads" by "reads-10", "reads-25" and so on.
+
+    Where its arms have several caps their names say which: "reads-10-of-5000", with those arms alone.
+
+    Raises
+    ------
+    ValueError
+        With one sentence, where a cap is not known or the load says its rate in another way.
+    """
+    if not any(load.rate_of_cap for load in scenario.workload):
+        return scenario
+    loads = [made for load in scenario.workload for made in _expanded(scenario, load)]
+    return scenario.model_copy(update={"workload": tuple(loads)})
+
+
+def _expanded(scenario: Scenario, load: Workload) -> Iterator[Workload]:
+    if not load.rate_of_cap:
+        yield load
+        return
+    where = f"[[workload]] {load.name}: rate_of_cap"
+    if load.verbatim is not None or load.rate is not None:
+        other = "verbatim says the rate" if load.verbatim is not None else "rate says it in IOPS"
+        raise ValueError(f"{where} stands beside a rate: {other}; keep one of both")
+    arms_of = _by_cap(scenario, load, where)
+    for cap, arms in arms_of.items():
+        for share in load.rate_of_cap:
+            name = f"{load.name}-{100 * share:g}".replace(".", "-")
+            name += f"-of-{cap:.0f}" if len(arms_of) > 1 else ""
+            if len(name) > LONGEST_NAME:
+                raise ValueError(f"{where} would make the name {name}, which is too long; shorten the load's")
+            # Of several caps each has its arms; a single one leaves the load to those that it had.
+            own = arms if len(arms_of) > 1 else load.arms
+            rate = _whole(share * cap, load)
+            jobs = (
+                {}
+                if load.model_fields_set & {"threads", "queue_depth"}
+                else {"queue_depth": depth_of_rate(rate)}
+            )
+            yield load.model_copy(update={"name": name, "rate": rate, "rate_of_cap": (), "arms": own, **jobs})
+
+
+def _by_cap(scenario: Scenario, load: Workload, where: str) -> dict[float, tuple[str, ...]]:
+    """Names of the load's arms by their cap, in the order of the arms."""
+    arms_of: dict[float, tuple[str, ...]] = {}
+    for arm in scenario.arm:
+        if not load.meets(arm.name):
+            continue
+        try:
+            cap = lasting_iops(scenario, arm, load)
+        except ValueError as reason:
+            raise ValueError(
+                f"{where} needs a known cap, and {arm.name} {reason}; set rate, or take it out of arms"
+            ) from None
+        arms_of[cap] = (*arms_of.get(cap, ()), arm.name)
+    return arms_of
+
+
+def _whole(rate: float, load: Workload) -> float:
+    """Rate of whole I/Os a second in each thread, as the tools hold it."""
+    return float(max(1, round(rate / load.threads)) * load.threads)

@@ -1,9 +1,14 @@
-"""Where the workbook keeps things, relative to the clone."""
+"""Where the workbook keeps things, relative to the clone.
+
+Articles whose figures were published: `data/reference/articles.csv`.
+"""
 
 from __future__ import annotations
 
+import csv
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,3 +33,10 @@ def is_address(text: object) -> bool:
 def runs_root() -> Path:
     """Folder that holds the runs: $DISKBOOK_RUNS, else data/runs of the clone."""
     return Path(os.environ.get("DISKBOOK_RUNS", RUNS))
+
+
+@cache
+def article_names() -> tuple[str, ...]:
+    """Names of the articles, in the order of the table."""
+    with (REFERENCE / "articles.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(row["article"] for row in csv.DictReader(file))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from diskbook.design import rate_windows, schedule, schema
+from diskbook.design import held_rate, schedule, schema
 from diskbook.design.model import Workload
 from diskbook.design.schema import validate
 from diskbook.facts import neighbours
@@ -27,7 +27,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
 from diskbook.facts.units import MB
 from diskbook.results import attached, raw
-from diskbook.results.guests import Guests
+from diskbook.results.attached import GuestRows
 from diskbook.results.run import Run
 from diskbook.stats import credit, platform as platform_metrics
 from diskbook.tools import registry
@@ -121,7 +121,7 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         if event["event"] == "trial"
     }
     results = _results(events, {number: workload for number, (workload, _) in described.items()}, read_trial)
-    rows = _Rows(guests := Guests(manifest))
+    rows = _Rows(guests := GuestRows(manifest))
     for number, event in enumerate(events, 1):
         guests.note(event)
         if event["event"] != "trial":
@@ -151,7 +151,7 @@ def _results(
 class _Rows:
     """Rows of the tables, trial by trial; of one for evidence there are none but its own."""
 
-    guests: Guests
+    guests: GuestRows
     trials: list[dict[str, Any]] = field(default_factory=list)
     evidence: list[dict[str, Any]] = field(default_factory=list)
     measured: list[tuple[str, Measurement]] = field(default_factory=list)
@@ -417,7 +417,7 @@ def _windows_of_series(series: list[Series], rate: float) -> tuple[float, float]
     """Judge the rates of both directions together, interval by interval; fio leaves out an empty one."""
     second, place = np.unique(np.concatenate([part.second for part in series]), return_inverse=True)
     total = np.bincount(place, np.concatenate([part.iops for part in series]), len(second)).astype(np.float64)
-    return rate_windows.windows_of_series(second, total, rate)
+    return held_rate.windows_of_series(second, total, rate)
 
 
 def _start(part: Direction, direction: str, workload: Workload) -> dict[str, Any]:

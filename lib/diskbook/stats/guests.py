@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from diskbook.design.totals import CELL, trial_keys
-from diskbook.facts.nan_equal import NanEqual
+from diskbook.facts.quantities import NanEqual
 
 STEAL_PCT, CORE_PCT = 1.0, 90.0
 """More than this is no measurement of a disk: the host took the processor, or one core had no time left."""

@@ -14,7 +14,7 @@ import pytest
 from diskbook.cloud.azure import clients, offers, preflight, sizes
 from diskbook.cloud.azure.offers import Offer, Region
 from diskbook.cost import plan_sections as cost_text
-from diskbook.design import scenario_file, size_rules
+from diskbook.design import azure_rules, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
@@ -283,7 +283,7 @@ def test_windows_is_refused_where_its_disks_cannot_be_told() -> None:
     scenario = volumes(**{"machine.single.size": "Standard_E32s_v5"})
     offer = Offer("Standard_E32s_v5", "", "", frozenset(), True, {"DiskControllerTypes": "NVMe"})
     traits = {"Standard_E32s_v5": sizes.traits("Standard_E32s_v5", offer)}
-    ((machine, why),) = size_rules.problems(scenario, traits)
+    ((machine, why),) = azure_rules.size_problems(scenario, traits)
     assert machine == "single" and "documented in two ways" in why
     with pytest.raises(DiskbookError, match="Standard_E32s_v6 has an NVMe disk controller alone"):
         volumes(**{"machine.single.size": "Standard_E32s_v6"})

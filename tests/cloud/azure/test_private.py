@@ -117,7 +117,7 @@ def _check_command(run: Run) -> None:
         connection._transport().close()  # as when the network goes
         assert connection.run("echo again").stdout == b"again\n"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("diskbook.hosts.reconnect.RECONNECT_S", 0.1)
+        patch.setattr("diskbook.hosts.private_access.RECONNECT_S", 0.1)
         with (
             Connection(replace(host, route=None)) as straight,
             pytest.raises(DiskbookError, match=r"cannot be reached|not the one"),

@@ -17,7 +17,7 @@ from diskbook.measure.bench.precondition import NoRoomError
 from diskbook.measure.bench.rig import Rig, states
 from diskbook.report.analysis import conditioning
 from diskbook.results.run import Run
-from diskbook.tools.job import Job
+from diskbook.tools.protocol import Job
 
 REPLICATE: dict[str, Any] = {
     "replicate": 1,

@@ -15,7 +15,7 @@ import pytest
 
 from diskbook.cli import main
 from diskbook.cloud.azure import access, images, signin
-from diskbook.cloud.check import Check, State
+from diskbook.cloud.kinds import Check, State
 from diskbook.cost import retail
 from diskbook.design import scenario_file
 from diskbook.facts import catalog, prices

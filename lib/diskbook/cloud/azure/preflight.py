@@ -15,7 +15,7 @@ from functools import cache
 from diskbook.cloud.azure import named_group, offers, policy, private, sizes as azure_sizes
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.offers import Offer, Quota, Region
-from diskbook.design import size_rules
+from diskbook.design import azure_rules
 from diskbook.design.model import Disk, Machine, Scenario
 from diskbook.facts import catalog
 from diskbook.facts.rules import ULTRA
@@ -102,7 +102,7 @@ def _machine(
         )
     yield from _abilities(scenario, machine, size, where, here, today)
     traits = {machine.size: azure_sizes.traits(machine.size, size)}
-    for name, why in size_rules.problems(scenario, traits):
+    for name, why in azure_rules.size_problems(scenario, traits):
         if name == machine.name:
             yield f"{where}: {why}; {_other_sizes_text(scenario, machine, here, today)}"
 
@@ -185,7 +185,7 @@ def _may_stand_in(machine: Machine, here: Region, other: Offer) -> bool:
         return False
     own = azure_sizes.traits(machine.size, here.sizes.get(machine.size.lower()))
     traits = azure_sizes.traits(other.name, other)
-    return traits.stands_in_for(own) and size_rules.misfit(machine.os, traits) is None
+    return traits.stands_in_for(own) and azure_rules.misfit(machine.os, traits) is None
 
 
 def similar(scenario: Scenario, machine: Machine, here: Region, today: date) -> list[str]:

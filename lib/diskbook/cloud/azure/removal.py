@@ -12,7 +12,7 @@ from typing import Any
 
 from azure.core.exceptions import AzureError, ResourceNotFoundError
 
-from diskbook.cloud.azure import expiry, inventory, ownership, refusals, witness
+from diskbook.cloud.azure import expiry, inventory, refusals, witness
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import operation
 from diskbook.facts.errors import DiskbookError
@@ -42,9 +42,9 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> Non
     resource = inventory.find_group(clients, group)
     if resource is None:
         return
-    prefix = ownership.prefix_in(run, group)
+    prefix = inventory.prefix_in(run, group)
     if not prefix:
-        ownership.check(clients, run, resource)
+        inventory.check_owner(clients, run, resource)
     home = witness.home(group, prefix)
     account = witness.account_name(clients.cloud.subscription, home, number)
     start = f"{prefix}r{number}-"

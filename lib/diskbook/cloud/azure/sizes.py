@@ -1,16 +1,24 @@
-"""What Azure says of a VM size, beside the table: traits, retirement, limits, differences. No I/O."""
+"""What Azure says of a VM size, beside the table: traits, retirement, limits, differences. No I/O.
+
+Limits in force: of machines from resource SKUs and a dated burst table, of disks from their read-back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
+from diskbook.cloud.azure import offers
+from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.offers import Offer, Region
-from diskbook.design import size_rules
-from diskbook.design.model import Scenario
-from diskbook.design.size_rules import Traits
-from diskbook.facts import catalog
+from diskbook.design import azure_rules
+from diskbook.design.azure_rules import NOTHING_KNOWN, Traits
+from diskbook.design.model import Disk, Scenario
+from diskbook.facts import catalog, disk_options
 from diskbook.facts.catalog import SCSI
+from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MB
 
 DATE_FORMS = ("%m/%d/%Y", "%Y-%m-%d")
@@ -33,7 +41,7 @@ def traits(name: str, offer: Offer | None) -> Traits:
     request 131: inferred there), so what neither lists is SCSI.
     """
     size = catalog.find_vm_size(name)
-    known = size_rules.documented(size) if size else size_rules.NOTHING_KNOWN
+    known = azure_rules.documented(size) if size else azure_rules.NOTHING_KNOWN
     if offer is None:
         return known
     controllers = _list(offer, "DiskControllerTypes") or known.controllers
@@ -114,7 +122,7 @@ def _apart(offer: Offer, size: catalog.VmSize) -> Iterator[str]:
         listed, ours = _number(offer, capability, unit), getattr(size, column)
         if listed is not None and ours is not None and abs(listed - ours) > MATERIAL * ours:
             yield f"Azure says {listed:,.6g} {words}, the table {ours:,.6g}"
-    here, there = size_rules.documented(size), traits(offer.name, offer)
+    here, there = azure_rules.documented(size), traits(offer.name, offer)
     for name, ours_, theirs in (
         ("disk controllers", here.controllers, there.controllers),
         ("generations", here.generations, there.generations),
@@ -124,3 +132,66 @@ def _apart(offer: Offer, size: catalog.VmSize) -> Iterator[str]:
     day, listed_day = day_of(size.retires_on), day_of(offer.capabilities.get("RetirementDateUtc", ""))
     if listed_day is not None and day is not None and day != listed_day:
         yield f"Azure retires it on {listed_day}, the table on {day}"
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a VM size can do: its limits (as `sizes` says), and whether it takes accelerated networking.
+
+    `differs` says in one line where Azure and the table disagree on it, "" where they do not.
+    """
+
+    limits: dict[str, float | None]
+    accelerated_networking: bool
+    traits: Traits = NOTHING_KNOWN
+    differs: str = ""
+
+
+def measured_sizes(clients: Clients, region: str, names: Set[str]) -> dict[str, Size]:
+    """Limits of VM sizes: uncached, and cached ones for disks with a host cache.
+
+    Base limits come from the API. Burst limits are not in resource SKUs: they come from the dated table
+    data/reference/vm-sizes.csv. Where the two disagree, it is said in one line a size.
+
+    Returns
+    -------
+    dict
+        By size. Limits are `iops`, `mb_s`, `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s` (None
+        where there is none, or none is known; MB are 10^6 bytes).
+
+    Raises
+    ------
+    DiskbookError
+        When the region does not offer a size.
+    """
+    offered = offers.sizes(clients, region)
+    missing = {name for name in names if name.lower() not in offered}
+    if missing:
+        raise DiskbookError(
+            f"region {region} does not offer {min(missing)}; choose another size or region in the scenario"
+        )
+    by_size = {name: _of_size(offered[name.lower()]) for name in sorted(names)}
+    for size in by_size.values():
+        if size.differs:
+            clients.tell(size.differs)
+    return by_size
+
+
+def disk_limits(spec: Disk, resource: Any) -> dict[str, float | None]:
+    """Limits of a disk: base from what Azure reports, burst from the documented table; same keys as above."""
+    documented = disk_options.limits(spec)
+    return {
+        "iops": resource.disk_iops_read_write,
+        "mb_s": resource.disk_m_bps_read_write,
+        "burst_iops": documented.burst_iops,
+        "burst_mb_s": documented.burst_mb_s,
+    }
+
+
+def _of_size(offer: offers.Offer) -> Size:
+    return Size(
+        limits(offer),
+        offer.has("AcceleratedNetworkingEnabled"),
+        traits(offer.name, offer),
+        differences(offer),
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from diskbook.design.consistency import refer
 from diskbook.design.model import Arm, Cluster, Scenario, Volume
-from diskbook.design.references import refer
 
 
 def check(scenario: Scenario) -> None:

@@ -12,8 +12,7 @@ from diskbook.design.model import Check
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MIB
 from diskbook.measure.bench import reservations
-from diskbook.measure.bench.rig import Rig
-from diskbook.measure.bench.tool_jobs import read, run_with_retry
+from diskbook.measure.bench.rig import Rig, read_job, run_with_retry
 from diskbook.tools import fio
 from diskbook.tools.record import UnusableError
 
@@ -103,7 +102,7 @@ def _verify(rig: Rig, check: Check, machine: str, *, write: bool, size: int, off
     name = f"{check.name}-r{rig.number}-{'write' if write else 'read'}-{time.time_ns()}"
     output = run_with_retry(rig, machine, name, device, job, 300 + size / 5e6)
     try:
-        result = read(fio.TOOL, output, name)
+        result = read_job(fio.TOOL, output, name)
     except UnusableError as error:
         # fio ends with EILSEQ (84) at a block that is not what was written.
         if write or "error 84" not in " ".join([error.reason, *getattr(error, "__notes__", ())]):

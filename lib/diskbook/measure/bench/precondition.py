@@ -17,11 +17,9 @@ from diskbook.design.schedule import PlannedTrial
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB
 from diskbook.hosts.device import Device
-from diskbook.measure.bench.rig import Rig
-from diskbook.measure.bench.tool_jobs import START_S, read, run_with_retry
+from diskbook.measure.bench.rig import START_S, Rig, read_job, run_with_retry
 from diskbook.tools import fio, registry
-from diskbook.tools.job import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job
-from diskbook.tools.protocol import Tool
+from diskbook.tools.protocol import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Tool
 from diskbook.tools.record import Measurement
 
 PASSES = 4  # attempts to write all of a working set, with a tool that writes for a time
@@ -95,7 +93,7 @@ def _write(rig: Rig, machine: str, disk: str, device: Device, what: str, needed:
             return last
         name, last = f"{what}-{disk}-{rig.number}-{attempt}", job
         output = run_with_retry(rig, machine, name, device, job, job.limit_s or START_S)
-        written = read(tool, output, f"{what} of {disk}")
+        written = read_job(tool, output, f"{what} of {disk}")
         job = step(tool, needed, device.for_prefill, written)
     if job is not None and written is not None:
         done = written.directions["write"].ios * block
@@ -165,4 +163,4 @@ def cache(rig: Rig, arm: Arm, load: Workload, name: str) -> None:
         device = rig.device(arm.disk, arm.machine)
         job = fio.read_command(load.working_set_bytes, device)
         output = run_with_retry(rig, arm.machine, f"warm-{name}", device, job, job.limit_s or START_S)
-        read(fio.TOOL, output, f"warming of {arm.disk}")
+        read_job(fio.TOOL, output, f"warming of {arm.disk}")

@@ -1,4 +1,7 @@
-"""Connections to the machines of one replicate, and its disks attached where a trial needs them."""
+"""Connections to the machines of one replicate, and its disks attached where a trial needs them.
+
+Run a measuring tool on a machine as a detached job, and read what it left.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,12 @@ from diskbook.design.model import Disk, Scenario
 from diskbook.facts.units import GIB
 from diskbook.hosts import disks as machine_disks, os_disk
 from diskbook.hosts.device import Device
+from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.ssh import Connection, Host
 from diskbook.hosts.ssh_windows import WindowsConnection
 from diskbook.results.run import Run
+from diskbook.tools.protocol import Job, Tool
+from diskbook.tools.record import Measurement
 
 
 @dataclass
@@ -176,3 +182,29 @@ def states(run: Run, replicate: Mapping[str, Any]) -> tuple[set[str], set[str]]:
         elif event["event"] == "overwrite" or (event["event"] == "trial" and name in filled):
             overwritten.add(name)
     return filled, overwritten
+
+
+START_S = 60.0  # a tool that has not ended this long after its time is taken for hung
+
+
+def run_job(rig: Rig, machine: str, name: str, device: Device, job: Job, limit_s: float) -> dict[str, bytes]:
+    """Run a tool as a detached job and return its files: `stdout`, `stderr`, `status` and its logs."""
+    connection = rig.connection(machine)
+    connection.start_job(name, list(job.argv), root=device.needs_root)
+    return connection.finish_job(name, job.logs.values(), limit_s=limit_s)
+
+
+def run_with_retry(
+    rig: Rig, machine: str, name: str, device: Device, job: Job, limit_s: float
+) -> dict[str, bytes]:
+    """Run a tool as `run_job` does, once more where the machine was restarted under it."""
+    try:
+        return run_job(rig, machine, name, device, job, limit_s)
+    except JobLost:
+        return run_job(rig, machine, f"{name}-again", device, job, limit_s)
+
+
+def read_job(tool: Tool, output: Mapping[str, bytes], source: str, **limits: Any) -> Measurement:
+    """Read what a job left, as `Tool.read` does; raises UnusableError with the tool's own message."""
+    files = {kind: output.get(file, b"") for file, (kind, _) in tool.raw.items()}
+    return tool.read(files, source, **limits)

@@ -15,10 +15,9 @@ from diskbook.design.schedule import Block
 from diskbook.facts import neighbours
 from diskbook.hosts.device import Device
 from diskbook.measure.bench import precondition
-from diskbook.measure.bench.rig import Rig
-from diskbook.measure.bench.tool_jobs import START_S, run_job
+from diskbook.measure.bench.rig import START_S, Rig, run_job
 from diskbook.results.run import Run
-from diskbook.tools.job import Job
+from diskbook.tools.protocol import Job
 
 
 class Steps:

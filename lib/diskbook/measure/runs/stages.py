@@ -22,7 +22,6 @@ from diskbook.cloud.azure import (
     keys,
     monitor,
     named_group,
-    ownership,
     provision as provisioning,
     refusals,
     removal,
@@ -187,7 +186,7 @@ def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say
 def _drop_keys(run: Run, clients: Clients, groups: list[str]) -> None:
     """Remove the run's keys when no machine is left that they open, also where nothing can be recorded."""
     with contextlib.suppress(AzureError):
-        own = [group for group in groups if not ownership.prefix_in(run, group)]
+        own = [group for group in groups if not inventory.prefix_in(run, group)]
         if own and not any(clients.resource.resource_groups.check_existence(group) for group in own):
             shutil.rmtree(run.folder / "keys", ignore_errors=True)
 
@@ -287,7 +286,7 @@ def _group_row(run: Run, clients: Clients, scenario: Scenario) -> dict[str, Any]
     manifest, named = run.manifest, scenario.azure.resource_group
     row = {"expires_utc": expiry.from_now(manifest), "deleted_utc": None}
     if not named:
-        return {"name": ownership.new_group(clients, run, len(manifest["resource_groups"]) + 1), **row}
+        return {"name": inventory.new_group(clients, run, len(manifest["resource_groups"]) + 1), **row}
     named_group.check(clients, named)
     standing = named_group.standing(manifest["resource_groups"], named)
     return standing or {"name": named, "prefix": named_group.new_prefix(), **row}

@@ -33,7 +33,7 @@ from diskbook.results.run import Run, open_run
 from diskbook.stats import (
     evidence,
     expected,
-    percentile_ratios as stats_percentile_ratios,
+    percentiles as stats_percentile_ratios,
     percentiles as stats_percentiles,
     platform as platform_metrics,
 )

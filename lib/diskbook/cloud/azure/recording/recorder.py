@@ -15,7 +15,7 @@ from typing import Any
 
 from azure.core.exceptions import AzureError
 
-from diskbook.cloud.azure.recording import private_forms
+from diskbook.cloud.azure.recording import pseudonyms
 from diskbook.cloud.azure.recording.scrub import Scrubber
 from diskbook.cloud.azure.retry import ScaledTransport
 from diskbook.results.run import Run, now_utc
@@ -61,7 +61,7 @@ class Recorder:
 def scrubbed(row: Mapping[str, Any], scrubber: Scrubber) -> dict[str, Any]:
     """Return a row of the record without what could name somebody; a row that is scrubbed stays as it is."""
     clean: dict[str, Any] = {}
-    public = private_forms.is_catalogue(str(row.get("method")), str(row.get("url")))
+    public = pseudonyms.is_catalogue(str(row.get("method")), str(row.get("url")))
     for key, value in row.items():
         if key == "url":
             clean[key] = scrubber.url(value)

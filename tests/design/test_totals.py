@@ -9,9 +9,10 @@ from diskbook.design import schema
 from diskbook.design.grid import grid
 from diskbook.design.model import Comparison
 from diskbook.design.totals import measured_rows, several_runs, trial_totals
-from diskbook.stats import evidence, guests, plausibility, ratios
+from diskbook.stats import evidence, plausibility, ratios
 from diskbook.stats.compare import compare
 from diskbook.stats.drift import drift
+from diskbook.stats.gates import guests
 from diskbook.stats.gates.design import cell_checks
 from support import synthetic
 
@@ -67,7 +68,7 @@ def test_a_machine_is_that_of_its_own_run(runs) -> None:
     rows["steal_pct"] = rows["run"].map({"fast": 0.0, "slow": 5.0})
     empty = dict.fromkeys(schema.GUEST.names)
     guest = schema.from_rows(schema.GUEST, [{**empty, **row} for row in rows.to_dict("records")])
-    cells = guests.by_cell(measured_rows(both), guest)
+    cells = guests.guests_by_cell(measured_rows(both), guest)
     assert {(cell.n_trials, cell.n_stolen) for cell in cells.values()} == {(8, 4)}
 
 

@@ -13,7 +13,7 @@ from azure.core import AzureClouds
 from azure.mgmt.core.tools import get_arm_endpoints
 
 from diskbook.cloud import kinds
-from diskbook.cloud.azure import access, private, signin, ssh_source
+from diskbook.cloud.azure import private, signin, ssh_source
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.azure.recording.pack import recorder_of
 from diskbook.design.model import PUBLIC, Network, Scenario
@@ -52,7 +52,7 @@ def choose_azure(asked: Mapping[str, Any], region: str, network: Network = PUBLI
         In one line, when anything is missing or nobody is signed in.
     """
     source = _ssh_source(asked.get("ssh_source"), network)
-    chosen = access.find_subscription(asked.get("subscription"))
+    chosen = signin.find_subscription(asked.get("subscription"))
     endpoint = _endpoint()
     identity = signin.identity(Clients(_azure({"subscription": chosen.id, "endpoint": endpoint})), region)
     return {
@@ -122,7 +122,7 @@ def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:
         return
     if used is None:
         raise UsageError("a subscription or an SSH source goes with a run on Azure, not with this one")
-    if "subscription" in asked and access.find_subscription(asked["subscription"]).id != used["subscription"]:
+    if "subscription" in asked and signin.find_subscription(asked["subscription"]).id != used["subscription"]:
         raise UsageError(f"a run stays in its subscription, here {used['subscription']}; begin a new one")
     if "ssh_source" in asked:
         source = _ssh_source(asked["ssh_source"], run.scenario.network)
@@ -137,7 +137,7 @@ def azure_clients(subscription_id: str | None = None) -> Clients:
     UsageError
         When no subscription is named. Whether anybody is signed in shows at the first request.
     """
-    chosen = access.find_subscription(subscription_id)
+    chosen = signin.find_subscription(subscription_id)
     return Clients(_azure({"subscription": chosen.id, "endpoint": _endpoint()}))
 
 
@@ -187,7 +187,7 @@ def recorded(manifest: Mapping[str, Any]) -> Cloud:
 def _recorded(manifest: Mapping[str, Any]) -> dict[str, Any]:
     used = manifest.get("azure")
     if not used:
-        return {"subscription": access.find_subscription().id, "endpoint": _endpoint()}
+        return {"subscription": signin.find_subscription().id, "endpoint": _endpoint()}
     check_endpoint(used.get("endpoint"))
     if used.get("ssh_source") == private.SSH_SOURCE:
         return dict(used)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from diskbook.cloud.azure import policy
+from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.clients import poll_interval_s
 from diskbook.cost import durations
 from diskbook.design.model import Scenario
@@ -95,7 +95,7 @@ def creating(scenario: Scenario) -> Counter[str]:
     local = replicates * sum(scenario.os_disk_of(machine.name) is not None for machine in scenario.machine)
     windows = replicates * sum(machine.os == "windows" for machine in scenario.machine)
     made = Counter(_FIRST)
-    made["POST checkPolicyRestrictions"] = len(policy.contents(scenario, ""))
+    made["POST checkPolicyRestrictions"] = len(preflight.contents(scenario, ""))
     made.update({f"{method} {kind}": 1 for kind in _NETWORK for method in ("PUT", "GET")})
     addresses = () if scenario.network.is_private else ("publicIPAddresses",)
     for kind, number in [("disks", disks), *((kind, machines) for kind in (*addresses, *_OF_MACHINE))]:

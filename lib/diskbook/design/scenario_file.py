@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from diskbook.design import azure_rules, company_rules, consistency, mistakes, probes, sweeps
+from diskbook.design import azure_rules, company_rules, consistency, derived_workloads, mistakes
 from diskbook.design.model import PRESETS, Scenario
 from diskbook.facts import neighbours, paths, validation
 from diskbook.facts.errors import UsageError, unknown
@@ -224,7 +224,9 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
 
 def _form(raw: Mapping[str, Any]) -> Scenario:
     """Build a scenario; ValueError with the first mistake, or all of pydantic's."""
-    scenario = probes.expand(sweeps.expand_shares(Scenario.model_validate(dict(raw))))
+    scenario = derived_workloads.expand_probes(
+        derived_workloads.expand_shares(Scenario.model_validate(dict(raw)))
+    )
     consistency.check(scenario)
     return scenario
 
@@ -336,9 +338,9 @@ def _left_out(raw: Mapping[str, Any], names: Any, where: str) -> Mapping[str, li
 
 def _make_workloads(raw: dict[str, Any], file: str) -> None:
     try:
-        made = sweeps.workloads(raw)
+        made = derived_workloads.workloads(raw)
     except ValidationError as error:
-        texts = [mistake.text for mistake in say_all(error, sweeps.Sweeps, raw, WORDING)]
+        texts = [mistake.text for mistake in say_all(error, derived_workloads.Sweeps, raw, WORDING)]
         raise refusal(file, texts, raw) from None
     except ValueError as error:
         raise UsageError(f"{file}: {error}") from None

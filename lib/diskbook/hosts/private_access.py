@@ -19,14 +19,14 @@ from pathlib import Path
 import fabric
 import paramiko
 
-from diskbook.facts import environment
-from diskbook.facts.environment import SSH_CONFIG
+from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.paths import SSH_CONFIG
 from diskbook.hosts.tunnel import Bastion, Tunnel
 
 CONNECT_S = 10.0
 # A connection may be away for a minute; a job on the machine goes on meanwhile.
-RECONNECT_S = environment.seconds("DISKBOOK_RECONNECT_S", usual=90.0, most=3600.0)
+RECONNECT_S = paths.seconds_from_environment("DISKBOOK_RECONNECT_S", usual=90.0, most=3600.0)
 LOOK_S = 3.0  # a machine that does not answer for so long is looked after, again and again
 LOOK_EVERY_S = 10.0
 CUTS = 20  # so often may one command be cut off after a while; a machine that only hangs is given up some day

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.design import probes, schedule, sweeps
+from diskbook.design import derived_workloads, schedule
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.schedule import Block
 from diskbook.design.totals import CELL, trial_totals
@@ -135,7 +135,7 @@ def _limits(
     values: Mapping[str, float | None] = (
         neighbours.volume_limits.caps_of(setups[arm.name], load)
         if arm.volume
-        else sweeps.disk_caps(scenario, arm)
+        else derived_workloads.disk_caps(scenario, arm)
     )
     for limit in _BASE:
         value = values.get(limit.column)
@@ -183,7 +183,7 @@ def _unfit(scenario: Scenario, load: Workload) -> str:
     """Say why a load needs no longer trial, or cannot have one; empty where it can."""
     if load.runtime_s >= LEAST_EVIDENCE_S:
         return f"its own trials of {load.runtime_s:g} s hold whole minutes"
-    if load.name.endswith(probes.SUFFIX):
+    if load.name.endswith(derived_workloads.PROBE_SUFFIX):
         return "it is a probe, which nothing is compared with"
     if load.verbatim is not None:
         return "its line says how long it runs"

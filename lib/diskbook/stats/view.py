@@ -21,12 +21,13 @@ from diskbook.design.grid import Grid, grid, mean_over_repeats
 from diskbook.design.series import samples
 from diskbook.design.totals import measured_rows, several_runs, trial_totals
 from diskbook.design.vocabulary import GateStatus
-from diskbook.stats import drift, guests, intervals, limits, outliers, plausibility, ratios, strata
+from diskbook.stats import drift, intervals, limits, outliers, plausibility, ratios, strata
 from diskbook.stats.gates import (
     Gate,
     attachment,
     data,
     design,
+    guests,
     limits as limit_gates,
     passed,
     platform,
@@ -34,7 +35,7 @@ from diskbook.stats.gates import (
     tool,
 )
 from diskbook.stats.gates.data import plausible_gate
-from diskbook.stats.gates.guest import guest_gate
+from diskbook.stats.gates.guests import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
 from diskbook.stats.gates.tool import generator_gate, offered
 from diskbook.stats.intervals import Interval
@@ -154,7 +155,7 @@ class View:
         self.labels, self._consumed_pct = _by_cell(self.cells), consumed_pct or {}
         self._closed = _closed(self.cells)
         self.checks = _by_cell(design.cell_checks(trials, parts, totals).reset_index())
-        self.guests = guests.by_cell(self.rows, guest)
+        self.guests = guests.guests_by_cell(self.rows, guest)
         self.starts, self._offered = held_rate.starts(self.rows), offered(self.rows)
         self.places = design.interleaving(trials, totals)
         self.provenance = "+".join(sorted(map(str, trials["provenance"].dropna().unique())))

@@ -17,8 +17,8 @@ from diskbook.cloud.azure import private, requests
 from diskbook.cloud.connect import clients_of
 from diskbook.design import scenario_file
 from diskbook.emulated.cloud import clients as emulator_clients
-from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.paths import SSH_CONFIG
 from diskbook.hosts.ssh import Connection
 from diskbook.measure.runs import stages
 from diskbook.results.run import Run

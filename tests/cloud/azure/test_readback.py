@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud.azure import readback, requests, sizes
+from diskbook.cloud.azure import offers, readback, requests
 from diskbook.cloud.azure.attach import Attachments
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.azure.create import Maker, Place
@@ -48,12 +48,12 @@ def _interface(maker: Maker, spec: Machine = MACHINE) -> Any:
         "address": maker.address("r1-vm1", spec.zone),
         "group": maker.security_group(),
     }
-    size = sizes.measured_sizes(maker.clients, "westeurope", {spec.size})[spec.size]
+    size = offers.measured_sizes(maker.clients, "westeurope", {spec.size})[spec.size]
     return maker.interface("r1-vm1", spec, parts, size)
 
 
 def _machine(maker: Maker, ultra: bool = False) -> dict[str, Any]:
-    size = sizes.measured_sizes(maker.clients, "westeurope", {MACHINE.size})[MACHINE.size]
+    size = offers.measured_sizes(maker.clients, "westeurope", {MACHINE.size})[MACHINE.size]
     return maker.machine("r1-vm1", MACHINE, _interface(maker), size, images={"linux": "1.0.10"}, ultra=ultra)
 
 
@@ -235,7 +235,7 @@ def test_a_controller_that_the_size_has_not_is_refused(maker: Maker, monkeypatch
     spec = MACHINE.model_copy(update={"size": "Standard_D2s_v6"})
     nic, size = (
         _interface(maker, spec),
-        sizes.measured_sizes(maker.clients, "westeurope", {spec.size})[spec.size],
+        offers.measured_sizes(maker.clients, "westeurope", {spec.size})[spec.size],
     )
     _altered(monkeypatch, "machine", scsi)
     with pytest.raises(DiskbookError, match="can't boot with DiskControllerTypes"):
@@ -246,7 +246,7 @@ def test_accelerated_networking_is_asked_for_where_the_size_has_it(maker: Maker)
     off = MACHINE.model_copy(update={"accelerated_networking": False})
     assert not readback.interface(_interface(maker, off))["accelerated_networking"]
     assert readback.interface(_interface(maker))["accelerated_networking"]
-    without = sizes.Size({}, accelerated_networking=False)
+    without = offers.Size({}, accelerated_networking=False)
     address, group = maker.address("r1-b", "1"), maker.security_group()
     parts = {"subnet": maker.network(), "address": address, "group": group}
     assert not readback.interface(maker.interface("r1-b", MACHINE, parts, without))["accelerated_networking"]

@@ -13,7 +13,7 @@ import pytest
 
 from diskbook.cli import main
 from diskbook.cloud import connect
-from diskbook.cloud.azure import access, refusals, signin, ssh_source
+from diskbook.cloud.azure import refusals, signin, ssh_source
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import stages
@@ -198,11 +198,11 @@ def _row(number: int, default: bool) -> dict[str, Any]:
 
 def test_the_order_in_which_a_subscription_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _profile(tmp_path, {"subscriptions": [_row(1, False), _row(2, True)]}, monkeypatch)
-    found = access.find_subscription()
-    assert found == access.Subscription(str(uuid.UUID(int=2)), "the Azure CLI's default subscription")
+    found = signin.find_subscription()
+    assert found == signin.Subscription(str(uuid.UUID(int=2)), "the Azure CLI's default subscription")
     monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", SUBSCRIPTION.upper())
-    assert access.find_subscription() == access.Subscription(SUBSCRIPTION, "AZURE_SUBSCRIPTION_ID")
-    assert access.find_subscription(OTHER) == access.Subscription(OTHER, "--subscription")
+    assert signin.find_subscription() == signin.Subscription(SUBSCRIPTION, "AZURE_SUBSCRIPTION_ID")
+    assert signin.find_subscription(OTHER) == signin.Subscription(OTHER, "--subscription")
 
 
 @pytest.mark.parametrize(
@@ -223,22 +223,22 @@ def test_a_profile_that_does_not_help(
 ) -> None:
     _profile(tmp_path, content, monkeypatch)
     with pytest.raises(UsageError) as caught:
-        access.find_subscription()
+        signin.find_subscription()
     assert said in str(caught.value) and "\n" not in str(caught.value)
     assert "azureProfile.json" in str(caught.value)
 
 
 def test_no_profile_at_all(nobody: None) -> None:
     with pytest.raises(UsageError, match="no Azure subscription is named: name one with --subscription"):
-        access.find_subscription()
+        signin.find_subscription()
 
 
 def test_a_name_is_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="--subscription: 'My subscription' is no subscription id"):
-        access.find_subscription("My subscription")
+        signin.find_subscription("My subscription")
     monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", "x")
     with pytest.raises(UsageError, match="AZURE_SUBSCRIPTION_ID: 'x' is no subscription id"):
-        access.find_subscription()
+        signin.find_subscription()
 
 
 # From where SSH may come

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.cloud.azure import expiry, inspect, keys, private, readback, refusals, requests, sizes, witness
+from diskbook.cloud.azure import expiry, inspect, keys, offers, private, readback, refusals, requests, witness
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import operation
 from diskbook.cloud.azure.requests import SSH_PORT_TAG
@@ -87,7 +87,7 @@ class Maker:
         made = self._made("create public address", name, lambda: create(self.place.group, name, body))
         return str(made.id)
 
-    def interface(self, name: str, spec: Machine, parts: Mapping[str, str], size: sizes.Size) -> Any:
+    def interface(self, name: str, spec: Machine, parts: Mapping[str, str], size: offers.Size) -> Any:
         """Create a machine's network interface and read it back.
 
         Parameters
@@ -117,7 +117,7 @@ class Maker:
         name: str,
         spec: Machine,
         nic: Any,
-        size: sizes.Size,
+        size: offers.Size,
         os_disk: Disk | None = None,
         *,
         images: Mapping[str, str],
@@ -149,7 +149,7 @@ class Maker:
         return self._machine_entry(name, spec, made, nic, size, host_key)
 
     def _machine_entry(
-        self, name: str, spec: Machine, made: Any, nic: Any, size: sizes.Size, host_key: keys.KeyPair
+        self, name: str, spec: Machine, made: Any, nic: Any, size: offers.Size, host_key: keys.KeyPair
     ) -> dict[str, Any]:
         """Entry of the manifest for a machine, of what Azure says of it and its network."""
         address = address_of(self.clients, self.place.group, f"{self.place.prefix}{name}", nic)
@@ -211,7 +211,7 @@ class Maker:
             "sku": spec.sku,
             "logical_zone": spec.zone,
             "physical_zone": self.zones.get(spec.zone or ""),
-            "limits": sizes.disk_limits(spec, made),
+            "limits": offers.disk_limits(spec, made),
             "read_back": readback.disk(made),
         }
 

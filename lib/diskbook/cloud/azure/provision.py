@@ -16,7 +16,7 @@ from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
 
-from diskbook.cloud.azure import images, keys, sizes
+from diskbook.cloud.azure import images, keys, offers
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.create import Maker, Place
 from diskbook.cloud.azure.operation import operation
@@ -207,7 +207,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
     """
     asked = {machine.size for machine in scenario.machine}
     by_name = {
-        "sizes": Step(lambda _: sizes.measured_sizes(maker.clients, maker.place.region, asked)),
+        "sizes": Step(lambda _: offers.measured_sizes(maker.clients, maker.place.region, asked)),
         "images": Step(partial(_images, maker, scenario), ("sizes",)),
         "security group": Step(lambda _: maker.security_group()),
         "network": Step(lambda _: maker.network()),

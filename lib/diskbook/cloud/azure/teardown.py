@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 
-from diskbook.cloud.azure import inventory, named_group, refusals, removal
+from diskbook.cloud.azure import inventory, named_group, refusals
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import operation
 from diskbook.facts.errors import DiskbookError
@@ -173,7 +173,7 @@ def _remove_own(clients: Clients, group: str, run: str) -> list[str]:
     """Delete the run's resources in its own group; return what could not be deleted, and why."""
     rows = inventory.contents(clients, group)
     own = {row.id.lower() for row in rows} - {row.id.lower() for row in inventory.foreign(rows, run)}
-    return removal.remove_own(clients, group, lambda row: row.id.lower() in own)
+    return named_group.remove_own(clients, group, lambda row: row.id.lower() in own)
 
 
 def _begin(clients: Clients, group: str) -> Any:

@@ -27,14 +27,14 @@ from diskbook.cloud import connect
 from diskbook.cloud.azure.attach import Power
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design.model import Drill, Scenario
-from diskbook.design.procedures import SILENCE_S
+from diskbook.design.vocabulary import SILENCE_S
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import utc_text
 from diskbook.hosts.device import Device
 from diskbook.hosts.ssh import Connection
-from diskbook.measure.bench import blocks, reservations
+from diskbook.measure.bench import blocks, checks
 from diskbook.measure.bench.blocks import Blocks
-from diskbook.measure.bench.reservations import Registrant
+from diskbook.measure.bench.checks import Registrant
 from diskbook.measure.bench.rig import Rig
 from diskbook.results.run import Run
 
@@ -212,7 +212,7 @@ class _FailoverTest:
             self.down.discard(machine)
         self.rig.forget(self.spec.disk)
         if self._registered is not None:
-            reservations.clear_all(self._registered[1])
+            checks.clear_all(self._registered[1])
 
     def run(self) -> dict[str, Any]:
         """Fail the one machine, have the other take over, and return what was measured."""
@@ -233,10 +233,10 @@ class _FailoverTest:
         """Have everything as it is before the failure; return the disk as the first machine sees it."""
         rig, spec = self.rig, self.spec
         if spec.kind == "shared":
-            first, second = self._registered = reservations.registrants(
+            first, second = self._registered = checks.registrants(
                 rig, spec.disk, spec.from_machine, spec.machine
             )
-            reservations.clear_all(first)
+            checks.clear_all(first)
             first.register()
             second.register()
             first.reserve()

@@ -9,13 +9,20 @@ What sets a disk's latency wanders over hours; blocks of one hour share it, and 
 lasting ratio (`diskbook.design.vocabulary.in_these_hours`).
 
 What machines say of themselves, kept in the ledger: facts once a placement, busy cores with each trial.
+
+Attach a disk anew before the visits of an arm, as often as planned, and let it settle.
+
+Which visits these are is planned for all disks of a comparison alike (`scenario.attachments`). A disk is
+filled before that, so that nothing lies between the attach and the trial of one arm alone. A trial that is
+tried again meets its disk as it is, attached since before the first attempt; a block that is repeated whole
+has all its cycles again. On Azure an attach belongs to the control plane: it costs time, and no burst credit.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,13 +36,64 @@ from diskbook.hosts import guest
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost, StepFailed
 from diskbook.hosts.ssh import Connection
-from diskbook.measure.bench import attachment, orphans, precondition, steps
-from diskbook.measure.bench.precondition import NoRoomError, prefill
+from diskbook.measure.bench import orphans, steps
 from diskbook.measure.bench.rig import Rig, read_job, run_job, run_with_retry
+from diskbook.measure.bench.steps import NoRoomError, prefill
 from diskbook.results.run import now_utc
 from diskbook.tools import registry
 from diskbook.tools.protocol import Job, Tool
 from diskbook.tools.record import Measurement, UnusableError
+
+
+def place_disks(rig: Rig, places: Sequence[tuple[str, str]]) -> None:
+    """Have each disk that moves between placements on the machines of the next block, and on no others.
+
+    `places` are pairs of disk and machine. A shared disk is first detached where it is not wanted, so that no
+    attach has to choose which of its machines loses it.
+    """
+    for disk in sorted(attachments.moved_between(rig.scenario)):
+        machines = [machine for name, machine in places if name == disk]
+        for machine, _ in rig.attachments.where(disk) if machines else ():
+            if machine not in machines:
+                rig.attachments.detach(disk, machine)
+                rig.forget(disk)
+        for machine in machines:
+            rig.device(disk, machine)
+
+
+def reattach(rig: Rig, arm: Arm, times: int, *, early: bool = False) -> bool:
+    """Attach the arm's disk anew so many times, and let it settle; tell whether its trial may begin.
+
+    Of several cycles only the last one ends with the proof that the disk is ours, before anything is written.
+    A trial that is `early` does not wait for the disk to settle. The trial may not begin where the run is to
+    stop.
+    """
+    for _ in range(times):
+        rig.renew(arm.disk, arm.machine)
+    settle_s = rig.scenario.design.settle_s * rig.time_scale
+    if arm.volume or not (times or settle_s):
+        return True
+    rig.device(arm.disk, arm.machine)
+    return early or _settled(rig, arm, settle_s)
+
+
+def _settled(rig: Rig, arm: Arm, settle_s: float) -> bool:
+    """Wait until the last attach is `design.settle_s` ago; on the emulator its time scale shortens that."""
+    attached = rig.attached_at(arm.disk, arm.machine)
+    left_s = 0.0 if attached is None else attached + settle_s - time.monotonic()
+    if left_s <= 0:
+        return True
+    stopped = rig.stop.wait(left_s)
+    rig.run.append(
+        "settled",
+        replicate=rig.number,
+        disk=arm.disk,
+        machine=arm.machine,
+        settle_s=rig.scenario.design.settle_s,
+        real_s=round(left_s, 3),
+    )
+    return not stopped
+
 
 LOOK_AGAIN_S = 30.0
 """A wait is by the clock on the wall, so that it is no longer where this computer slept in between."""
@@ -162,7 +220,7 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     for trial in block.trials:
         arm = rig.scenario.arm_named(trial.arm)
         times = cycles.get(trial.position, 0)
-        if rig.stop.is_set() or not attachment.begin(rig, arm, times, early=trial.early):
+        if rig.stop.is_set() or not reattach(rig, arm, times, early=trial.early):
             return False
         # A block cut short is repeated whole; what it left keeps its names.
         first = next(number for number in range(1, 1000) if trial.name(number) not in used)
@@ -182,9 +240,9 @@ def _prepare(rig: Rig, block: schedule.Block) -> None:
     Disks are attached and filled before the first block that measures them, so that they begin it alike; one
     that moves between placements is attached before each block (`attachment.place`)."""
     places = attachments.places_before(rig.scenario, block)
-    lacking = [place for place in places if not precondition.is_done(rig, place[0])]
+    lacking = [place for place in places if not steps.is_done(rig, place[0])]
     if not block.evidence:
-        attachment.place(rig, places)
+        place_disks(rig, places)
     for disk, machine in lacking:
         prefill(rig, disk, machine)
     steps.of(rig.scenario).prepare(rig, block)
@@ -229,10 +287,10 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     device = around.device(rig, arm, workload)
     job, times_utc = Job(()), (now_utc(), now_utc())
     try:
-        precondition.cache(rig, arm, workload, planned.name(attempt))
+        steps.cache(rig, arm, workload, planned.name(attempt))
         device = around.device(rig, arm, workload)  # a cold one has been attached anew
         record_guest(rig, arm, workload, device, around.place(rig, arm)["disk_id"])
-        seed, offset = _tool_seed(rig.scenario, planned), precondition.region(rig, planned, attempt)
+        seed, offset = _tool_seed(rig.scenario, planned), steps.region(rig, planned, attempt)
         job = _tool(rig, arm, workload).command(workload, device, seed=seed, offset=offset)
         begun, started_utc = around.before(rig, arm), now_utc()
         output = around.run(rig, arm, workload, planned.name(attempt), device, job)

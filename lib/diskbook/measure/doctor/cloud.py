@@ -23,17 +23,7 @@ from azure.core.settings import settings
 from azure.mgmt.core.tools import get_arm_endpoints
 
 from diskbook.cloud import connect
-from diskbook.cloud.azure import (
-    access,
-    expiry,
-    images,
-    monitor,
-    preflight,
-    refusals,
-    signin,
-    sizes,
-    ssh_source,
-)
+from diskbook.cloud.azure import expiry, images, monitor, offers, preflight, refusals, signin, ssh_source
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.kinds import Asked, Check, State, look, not_asked
 from diskbook.cost import budget, estimate as cost_estimate, retail
@@ -113,7 +103,7 @@ def _named(given: str | None) -> tuple[Check, Clients | None]:
     made: list[Clients] = []
 
     def name() -> str:
-        chosen = access.find_subscription(given)
+        chosen = signin.find_subscription(given)
         made.append(connect.azure_clients(chosen.id))
         return f"{chosen.id}, from {chosen.source}"
 
@@ -221,9 +211,9 @@ def _size(scenario: Scenario) -> str:
 
 
 def _role(clients: Clients, scenario: Scenario) -> str:
-    needs = access.needs(scenario, clients.cloud.subscription)
+    needs = signin.needs(scenario, clients.cloud.subscription)
     for need in needs:
-        if missing := access.refused(clients, need):
+        if missing := signin.access_refused(clients, need):
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             role = "Network Contributor" if "/subnets/" in need.scope else "Contributor"
             raise DiskbookError(
@@ -234,8 +224,8 @@ def _role(clients: Clients, scenario: Scenario) -> str:
 
 
 def _providers(clients: Clients, scenario: Scenario) -> str:
-    needed = access.providers(scenario)
-    missing = access.unregistered(clients, needed)
+    needed = signin.providers(scenario)
+    missing = signin.unregistered(clients, needed)
     if missing:
         commands = " && ".join(f"az provider register --namespace {name} --wait" for name in missing)
         raise DiskbookError(f"not registered in this subscription: {', '.join(missing)}; run '{commands}'")
@@ -243,7 +233,7 @@ def _providers(clients: Clients, scenario: Scenario) -> str:
 
 
 def _images(clients: Clients, scenario: Scenario) -> str:
-    traits = {machine.size: sizes.traits(machine.size, None) for machine in scenario.machine}
+    traits = {machine.size: offers.traits(machine.size, None) for machine in scenario.machine}
     names = sorted(images.needed(scenario, traits))
     versions = [f"{name} {images.latest(clients, scenario.region, name)}" for name in names]
     return ", ".join(versions)

@@ -13,7 +13,7 @@ from typing import Any
 from azure.core.exceptions import AzureError
 
 from diskbook.cloud import connect, kinds
-from diskbook.cloud.azure import expiry, offers, preflight, refusals, signin, sizes as azure_sizes
+from diskbook.cloud.azure import expiry, offers, offers as azure_sizes, preflight, refusals, signin
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.offers import Quota, Region
 from diskbook.cost import budget, plan_sections as cost_text, retail

@@ -24,7 +24,6 @@ from diskbook.cloud.azure import (
     named_group,
     provision as provisioning,
     refusals,
-    removal,
     teardown as deletion,
 )
 from diskbook.cloud.azure.attach import group_and_name
@@ -36,7 +35,7 @@ from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.hosts import stage as own_hosts
 from diskbook.measure.bench import checks, failover, steps
-from diskbook.measure.bench.own_rig import OwnRig
+from diskbook.measure.bench.rig import OwnRig
 from diskbook.measure.bench.trials import Rig, measure
 from diskbook.measure.runs import debug
 from diskbook.measure.runs.begin import begin
@@ -304,7 +303,7 @@ def _drop_incomplete(run: Run, clients: Clients, group: str, numbers: list[int])
             _drop_keys(run, clients, [row["name"] for row in run.manifest["resource_groups"]])
         for number in numbers if complete else ():
             if number not in complete:
-                removal.remove_replicate(clients, run, group, number)
+                named_group.remove_replicate(clients, run, group, number)
     except (AzureError, DiskbookError) as error:
         _tell_left(run, clients, "what was half made", error)
 
@@ -375,7 +374,7 @@ def _drop_failed(run: Run, clients: Clients, origin: int) -> None:
     try:
         for made in row:
             expiry.note_found(clients, run, made["resource_group"])
-            removal.remove_replicate(clients, run, made["resource_group"], made["replicate"])
+            named_group.remove_replicate(clients, run, made["resource_group"], made["replicate"])
     except (AzureError, DiskbookError) as error:
         _tell_left(run, clients, f"the failed replicate {origin}", error)
 

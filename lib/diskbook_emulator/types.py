@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import diskbook
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 
 
 class Interval(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diskbook.facts import quantities
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from diskbook.facts.quantities import rounded
+from diskbook.facts.digits import rounded
 
 
 def _number(value: Any) -> Any:

@@ -281,10 +281,10 @@ def record(name: str) -> None:
 def sample(scenarios: tuple[str, ...]) -> None:
     """Make the sample runs of SCENARIOS (default: all), their figures and posts again, on the emulator."""
     from diskbook.design import scenario_file
-    from diskbook.measure.runs import pipeline
+    from diskbook.measure.runs import samples
 
     for name in scenarios or scenario_file.sampled():
         if name not in scenario_file.sampled():
             raise unknown("sample", name, scenario_file.sampled())
-        outcome = pipeline.make_samples(name)
+        outcome = samples.make(name)
         click.echo(outcome.words)

@@ -2,19 +2,11 @@
 
 Everything that people read (report, figures, command line, posts) writes them by these functions, so that a
 ratio is never a percentage in one place and a factor in another.
-
-Digits of numbers in CSV and JSON, so that every build of numpy writes the same bytes.
-
-Equality of records that hold measured numbers, some of which are missing (NaN).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import Field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 _SMALL_MS = 0.1
 _SMALL, _NARROW = 0.5, 0.05
@@ -170,74 +162,3 @@ def _tells(low: float, high: float, digits: int, none: float) -> bool:
 
 def _factor(value: float, digits: int) -> str:
     return f"{value:,.0f}" if value >= _LARGE else f"{value:.{digits}f}"
-
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-SIGNIFICANT = 10
-"""Significant digits; builds of numpy differ in the sixteenth."""
-
-
-def csv_text(table: pd.DataFrame) -> str:
-    """Write a table as CSV without its index; floats are rounded to `SIGNIFICANT` digits."""
-    return table.to_csv(index=False, lineterminator="\n", float_format=f"%.{SIGNIFICANT}g")
-
-
-def rounded(content: Any) -> Any:
-    """Round every float in the content of a JSON document to `SIGNIFICANT` digits."""
-    if isinstance(content, float):
-        return float(f"{content:.{SIGNIFICANT}g}")
-    if isinstance(content, dict):
-        return {key: rounded(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [rounded(value) for value in content]
-    return content
-
-
-_MISSING = object()
-
-
-class NanEqual:
-    """Base of dataclasses (with `eq=False`) in which a missing number equals a missing number.
-
-    The equality that dataclasses generate depends on the version of Python: up to 3.12 a NaN equals the same
-    object only, from 3.13 on it equals nothing. It raises ValueError for fields that are arrays.
-    """
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether the other is of the same class, with the same values."""
-        if type(other) is not type(self):
-            return NotImplemented
-        return _values(self) == _values(other)
-
-    def __hash__(self) -> int:
-        """Return a hash that agrees with the equality.
-
-        Raises
-        ------
-        TypeError
-            Where a field cannot be hashed.
-        """
-        return hash(_values(self))
-
-
-def _values(record: NanEqual) -> tuple[object, ...]:
-    return tuple(_comparable(getattr(record, field.name)) for field in fields(record))
-
-
-def _comparable(value: object) -> object:
-    """Return what compares as the value does, with one and the same object for every NaN."""
-    if isinstance(value, float):
-        return _MISSING if math.isnan(value) else value
-    if isinstance(value, np.ndarray):
-        return value.shape, _comparable(value.tolist())
-    if isinstance(value, tuple):
-        return tuple(map(_comparable, value))
-    if isinstance(value, list):
-        return list(map(_comparable, value))
-    if isinstance(value, dict):
-        return {key: _comparable(part) for key, part in value.items()}
-    return value

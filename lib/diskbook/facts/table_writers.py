@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from diskbook.facts.quantities import SIGNIFICANT, rounded
+from diskbook.facts.digits import SIGNIFICANT, rounded
 from diskbook.facts.untrusted_text import LINES, visible
 
 if TYPE_CHECKING:

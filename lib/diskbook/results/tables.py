@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from diskbook.design import held_rate, schedule, schema
+from diskbook.design import rate_windows, schedule, schema
 from diskbook.design.model import Workload
 from diskbook.design.schema import validate
 from diskbook.facts import neighbours
@@ -417,7 +417,7 @@ def _windows_of_series(series: list[Series], rate: float) -> tuple[float, float]
     """Judge the rates of both directions together, interval by interval; fio leaves out an empty one."""
     second, place = np.unique(np.concatenate([part.second for part in series]), return_inverse=True)
     total = np.bincount(place, np.concatenate([part.iops for part in series]), len(second)).astype(np.float64)
-    return held_rate.windows_of_series(second, total, rate)
+    return rate_windows.windows_of_series(second, total, rate)
 
 
 def _start(part: Direction, direction: str, workload: Workload) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from scipy import special
 
 from diskbook.design.schema import COMPARISONS
 from diskbook.design.vocabulary import Scope
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.stats.intervals import LEVEL, freedom, quantile
 from diskbook.stats.ratio_of_ratios import LEAST_REPLICATES
 

@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.stats import intervals, power, ratios
 from diskbook.stats.intervals import Interval
 

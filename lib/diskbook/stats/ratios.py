@@ -24,7 +24,7 @@ import pandas as pd
 from diskbook.design.grid import grid, mean_over_repeats
 from diskbook.design.totals import measured_rows
 from diskbook.design.vocabulary import Scope, Verdict
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.stats import intervals
 from diskbook.stats.intervals import LEVEL, Interval
 

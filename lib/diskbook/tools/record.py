@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from diskbook.design.model import ToolName
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.facts.untrusted_text import visible
 
 Floats = npt.NDArray[np.float64]

@@ -24,7 +24,7 @@ import pandas as pd
 
 from diskbook.clusters.design.volume_rules import COPIES
 from diskbook.design.model import VolumeKind
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.facts.units import KIB, MB
 from diskbook.stats.credit import BURST_S
 from diskbook.stats.limits import LIMITS, Limit

@@ -1,7 +1,4 @@
-"""A whole run: the notebooks in order, each its own process, and the teardown, whatever happens.
-
-The committed sample runs, one a scenario with a preset for it, and figures and posts made from them.
-"""
+"""A whole run: the notebooks in order, each its own process, and the teardown, whatever happens."""
 
 from __future__ import annotations
 
@@ -10,20 +7,15 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from diskbook.cloud import kinds
-from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.measure.runs import debug, notebook_process, outcome, stage, stages
 from diskbook.measure.runs.outcome import Outcome
 from diskbook.measure.runs.progress import Progress
 from diskbook.measure.runs.refused import is_unmade, is_void
-from diskbook.report.analysis import write
-from diskbook.report.analysis.run import analyse
-from diskbook.report.post import write as post_files
-from diskbook.results import plan as plans, run as runs, session
+from diskbook.results import plan as plans, session
 from diskbook.results.run import Run
 
 __all__ = ["Outcome", "dropped_if_refused", "execute"]
@@ -115,36 +107,3 @@ def _count_trials(run: Run) -> tuple[int, int]:
     blocks = plans.blocks_of(run)
     left = [block for origin in stages.origins(run.scenario) for block in plans.remaining(run, origin)]
     return sum(len(block.trials) for block in blocks), sum(len(block.trials) for block in left)
-
-
-def make_samples(scenario: str) -> Outcome:
-    """Run a scenario's sample on the emulator again, in place of the old one, with figures and post.
-
-    The old sample comes back when the new run fails.
-    """
-    target = runs.folder_of(f"sample-{scenario}")
-    with _set_aside(target):
-        run = stages.begin(target.name, scenario, "emulator", scenario_file.SAMPLE)
-        outcome = execute(run)
-    analysis = analyse(run)
-    write.export_figures(analysis, write.folder_of_figures(run))
-    post_files.write(analysis)
-    return outcome
-
-
-@contextlib.contextmanager
-def _set_aside(target: Path) -> Iterator[None]:
-    """Keep an old folder until its successor is there."""
-    old = target.with_name(f".{target.name}.old")
-    if target.exists():
-        target.rename(old)
-    try:
-        yield
-    except BaseException as error:
-        if isinstance(error, Stopped):
-            error.hint = "; the earlier sample is back in its place" if old.exists() else ""
-        shutil.rmtree(target, ignore_errors=True)
-        if old.exists():
-            old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)

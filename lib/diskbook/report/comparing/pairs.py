@@ -12,7 +12,7 @@ import pandas as pd
 
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.facts.units import percent
 from diskbook.report.comparing import same_question
 from diskbook.stats import intervals, power, ratio_of_ratios, ratios

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from diskbook.design import held_rate
+from diskbook.design import rate_windows
 from diskbook.design.totals import ONE_BY_ONE
 from diskbook.design.vocabulary import Provenance, Verdict
 from diskbook.facts.units import percent
@@ -178,13 +178,13 @@ def _windows_gate(cells: Sequence[Cell], kept: str, of: int, is_emulated: bool) 
         (float(cell.get("window_worst", math.nan)) for cell in cells), key=lambda part: _known(part, 1.0)
     )
     remedy = "measure with this version's fio jobs, whose latencies count from the intended start"
-    each = f"every {held_rate.WINDOW_S:g} s" + " or longer interval" * bool(lower)
+    each = f"every {rate_windows.WINDOW_S:g} s" + " or longer interval" * bool(lower)
     if not low and unknown:
         cause = f"{kept} on the mean; of {unknown} trials nobody recorded whether in {each}"
         return not_assessable(RATE, cause, remedy)
     if not low:
-        return passed(RATE, f"{kept}, and in {each} at least {percent(held_rate.LOW)} of it")
-    least = percent(held_rate.LOW)
+        return passed(RATE, f"{kept}, and in {each} at least {percent(rate_windows.LOW)} of it")
+    least = percent(rate_windows.LOW)
     cause = (
         f"{kept} on the mean, and not in {each} in {low}: {percent(worst, '.0f')} of what was "
         f"due was sent in the worst, less than {least} in up to {percent(share, '.1f')} of all"

@@ -17,7 +17,7 @@ import pandas as pd
 
 from diskbook.design.totals import CELL, trial_keys
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.stats.gates import Gate, failed, not_assessable, passed
 
 STEAL_PCT, CORE_PCT = 1.0, 90.0

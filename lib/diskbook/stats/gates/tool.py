@@ -22,7 +22,7 @@ import pandas as pd
 
 from diskbook.design import held_rate
 from diskbook.design.vocabulary import Provenance, Verdict
-from diskbook.facts.quantities import NanEqual
+from diskbook.facts.nan_equal import NanEqual
 from diskbook.facts.units import percent
 from diskbook.stats.gates import Cell, Gate, failed, not_assessable, passed
 from diskbook.tools import registry

@@ -27,7 +27,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from diskbook.design import held_rate
+from diskbook.design import rate_windows
 from diskbook.facts.units import NS_PER_MS
 from diskbook.tools.fio.latency import index_value
 from diskbook.tools.fio.log import EPOCH_MS, GREATEST_S, Ints, Rows, parsed
@@ -365,4 +365,4 @@ def _windows(streams: Sequence[_Stream], runtime_ms: float) -> tuple[float, floa
     """Judge the windows of all jobs together."""
     due = [part for stream in streams for part in (stream.due_ms, stream.unsent_ms)]
     sent = [stream.due_ms + stream.late_ms for stream in streams]
-    return held_rate.windows(np.concatenate(due) / 1000, np.concatenate(sent) / 1000, runtime_ms / 1000)
+    return rate_windows.windows(np.concatenate(due) / 1000, np.concatenate(sent) / 1000, runtime_ms / 1000)

@@ -85,7 +85,7 @@ def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path)
     asked
         `hosts`, a file; or `folder`, of this machine, by default the run's own folder.
     scenario
-        From `own_hosts.fit.as_own`.
+        From `hosts_file.as_own`.
     run_folder
         Of the run.
 

@@ -8,7 +8,7 @@ them: that is what their ratios are made of.
 Loads at shares of a cap (`rate_of_cap`), made into loads of one rate each.
 
 A cap is an arm's: the lowest documented limit of its disk and machine that needs no credit, in IOPS of the
-load's block size (`caps.lasting_iops`). Arms of one cap share a load; where caps differ each cap has its own.
+load's block size (`lasting_iops`). Arms of one cap share a load; where caps differ each cap has its own.
 
 Documented limits of what an arm measures on a disk, and the lowest of them that lasts.
 

@@ -64,7 +64,7 @@ class Source:
         Raises
         ------
         UnusableError
-            When it cannot be opened; reading raises the errors of `unpack.opened`.
+            When it cannot be opened; reading raises the errors of `files.open_packed`.
         """
         with _readable(self):
             return files.open_packed(self.path, self.shown, most, packed=self.path.suffix == ".gz")

@@ -225,7 +225,7 @@ def predicted(trials: pd.DataFrame, on_demand: Collection[str] = ()) -> pd.DataF
     Returns
     -------
     pandas.DataFrame
-        One row a cell (`COLUMNS`), medians over its trials: `by` is a column of `limits.LIMITS`,
+        One row a cell (`PREDICTED_COLUMNS`), medians over its trials: `by` is a column of `limits.LIMITS`,
         "concurrency", "offered", or "unknown" where nothing is known that could bind or where the credit ran
         out within the trial; `limit` is the lowest limit, whether or not it binds, with its value in its own
         unit and as IOPS of this block size. Limits are nominal: Azure lets about 2 % more pass.

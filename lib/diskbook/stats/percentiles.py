@@ -188,7 +188,7 @@ def percentiles(
     Returns
     -------
     pandas.DataFrame
-        `COLUMNS`: `lat_ms` of a typical trial with its interval (these disks), NaN with a `reason` where a
+        `CELL_COLUMNS`: `lat_ms` of a typical trial with its interval (these disks), NaN with a `reason` if a
         trial of the cell has too few I/Os; `all_ios_ms` of all I/Os, NaN where these are too few, and
         `n_half`, the fewest of the `n_trials` that hold half of the I/Os beyond it (0: none is); `apart`
         where the two disagree by more than `APART`; `start`, from when latencies of a held rate count
@@ -272,9 +272,9 @@ def percentile_ratios(
     Returns
     -------
     pandas.DataFrame
-        `COLUMNS`, two scopes each; `ratio` and its interval are those of a typical trial (paired trials), NaN
-        with a reason where a trial of either cell has too few I/Os. `all_ios_ratio` is that of all I/Os (NaN:
-        too few), and `apart` where the two disagree, as in `percentiles`; so is `start`.
+        `RATIO_COLUMNS`, two scopes each; `ratio` and its interval are those of a typical trial (paired
+        trials), NaN with a reason where a trial of either cell has too few I/Os. `all_ios_ratio` is that of
+        all I/Os (NaN: too few), and `apart` where the two disagree, as in `percentiles`; so is `start`.
     """
     rows = measured_rows(trials)
     merged = {

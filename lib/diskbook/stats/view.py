@@ -116,7 +116,7 @@ class Named(Protocol):
 
 
 Exempt = Mapping[tuple[str, str], Mapping[str, str]]
-"""By arm and base arm the gates, and columns of `guests.FACTS`, that do not apply, each with its reason."""
+"""By arm and base arm the gates, and columns of `GUEST_FACTS`, that do not apply, each with its reason."""
 
 
 class Load(NamedTuple):

@@ -41,7 +41,7 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> Non
     Parameters
     ----------
     clients, run, group
-        The group must be the run's own (`ownership.check`), or the one that the user named.
+        The group must be the run's own (`inventory.check_owner`), or the one that the user named.
     number
         Of the replicate.
 

@@ -161,7 +161,7 @@ def machine(
 
     `image_version` is that of its image, the same for all machines of a run (`images.versions`), `traits` are
     those of its size.
-    A Windows machine gets both from the script extension that follows (`windows.extension`). `os_disk` is
+    A Windows machine gets both from the script extension that follows (`windows_extension`). `os_disk` is
     its ephemeral OS disk; by default it gets an ordinary one. `pooled` says that its disks are a pool of
     Storage Spaces, for which it gets another image; `ultra` that it takes an Ultra disk at some time, which
     Azure lets a machine do only where it was made for it. `prefix` begins its name in Azure.

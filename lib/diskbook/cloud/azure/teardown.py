@@ -35,7 +35,7 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     Parameters
     ----------
     clients, run, group
-        The group must be the run's own (`ownership.check`).
+        The group must be the run's own (`inventory.check_owner`).
     say
         Takes a line when the deletion begins, and about once a minute while it lasts.
 
@@ -88,7 +88,7 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     Parameters
     ----------
     clients, group, run
-        The group must be the run's own (`ownership.check`).
+        The group must be the run's own (`inventory.check_owner`).
     say
         Takes progress lines.
 

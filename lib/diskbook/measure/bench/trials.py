@@ -238,7 +238,7 @@ def _prepare(rig: Rig, block: schedule.Block) -> None:
     """Have disks attached and filled before a block, and all at rest that the scenario has beside them.
 
     Disks are attached and filled before the first block that measures them, so that they begin it alike; one
-    that moves between placements is attached before each block (`attachment.place`)."""
+    that moves between placements is attached before each block (`place_disks`)."""
     places = attachments.places_before(rig.scenario, block)
     lacking = [place for place in places if not steps.is_done(rig, place[0])]
     if not block.evidence:

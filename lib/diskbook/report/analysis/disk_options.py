@@ -38,7 +38,7 @@ _KINDS = {"Premium_ZRS": "Premium ZRS", "Premium_LRS": "Premium LRS", "PremiumV2
 
 
 def predictions(a: Analysis) -> pd.DataFrame:
-    """What should set the rate of every cell (`predict.predicted`)."""
+    """What should set the rate of every cell (`expected.predicted`)."""
     return expected.predicted(a.trials, on_demand(a))
 
 

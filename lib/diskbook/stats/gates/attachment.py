@@ -125,7 +125,7 @@ def attachment_gate(
     Parameters
     ----------
     arms, cells
-        Names, and rows of `cell_checks.cell_checks`, of both cells.
+        Names, and rows of `design.cell_checks`, of both cells.
     effect
         Late over early; None where there are no trials right after an attach.
     margin

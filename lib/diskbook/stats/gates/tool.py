@@ -36,7 +36,7 @@ def tool_gate(arms: Sequence[str], cells: Sequence[Cell], provenance: str) -> Ga
     Parameters
     ----------
     arms, cells
-        Names, and rows of `cell_checks.cell_checks` (`tools`: versions met in the cell), of both cells.
+        Names, and rows of `design.cell_checks` (`tools`: versions met in the cell), of both cells.
     provenance
         Of the run, or of several joined by "+".
     """

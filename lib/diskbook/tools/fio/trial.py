@@ -71,7 +71,7 @@ def parse_logs(lat_text: str, iops_text: str, interval_s: float, source: str) ->
     Returns
     -------
     dict
-        See `log_series.series_of`.
+        See `log.series_of`.
 
     Raises
     ------

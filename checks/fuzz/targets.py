@@ -17,7 +17,7 @@ import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bound
 
 from diskbook.clusters.vmfleet import archive as vmfleet_archive, table as vmfleet_table
 from diskbook.facts import paths
-from diskbook.facts.untrusted_text import is_visible
+from diskbook.facts.errors import is_visible
 from diskbook.importing import formats, loads, perfkit
 from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, logs_of_a_job as job_logs, normal, terse

@@ -21,8 +21,7 @@ from matplotlib.text import Text
 
 from diskbook.cli import main
 from diskbook.facts import files
-from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.untrusted_text import LINES, is_visible
+from diskbook.facts.errors import LINES, DiskbookError, UsageError, is_visible
 from diskbook.importing import names, run as importer, terminal as import_text, write
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diskbook.design.model import Network, Scenario
-from diskbook.facts.untrusted_text import is_visible
+from diskbook.facts.errors import is_visible
 
 # Names of resource groups, networks, subnets and Bastions: what Azure's rules for resource names allow.
 _NAME = r"[A-Za-z0-9_](?:[\w.()-]{0,88}[\w()-])?"

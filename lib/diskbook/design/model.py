@@ -24,8 +24,8 @@ from diskbook.design.diskspd_line import arguments as diskspd_line_workload
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.facts import paths
 from diskbook.facts.catalog import EPHEMERAL
+from diskbook.facts.errors import LINES, is_visible
 from diskbook.facts.units import GIB, KIB, MIB
-from diskbook.facts.untrusted_text import LINES, is_visible
 from diskbook.facts.validation import known_name
 
 PRESETS = ("quick", "standard", "full")

@@ -21,7 +21,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from diskbook.facts.digits import SIGNIFICANT, rounded
-from diskbook.facts.untrusted_text import LINES, visible
+from diskbook.facts.errors import LINES, visible
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,7 +1,4 @@
-"""What is wrong with a file: a sentence per mistake that names the place in the file's own terms.
-
-Reading of the TOML files that users write: scenarios, batches, hosts, emulator profiles.
-"""
+"""What is wrong with a file: a sentence per mistake that names the place in the file's own terms."""
 
 from __future__ import annotations
 
@@ -9,18 +6,14 @@ import dataclasses
 import difflib
 import re
 import reprlib
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from diskbook.facts import files
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.facts.units import MIB
 
 LONGEST = 500
 """Characters of a message; what a file holds may be longer."""
@@ -232,38 +225,3 @@ def _keys(record: Any, steps: Place) -> list[str]:
     if issubclass(record, BaseModel):
         return list(record.model_fields)
     return [field.name for field in dataclasses.fields(record)]
-
-
-MOST_BYTES = MIB
-"""Bytes of such a file; the largest that come with the workbook have 20 kB."""
-
-
-def read_toml(path: Path, missing: str) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    missing
-        What to say where there is none.
-
-    Raises
-    ------
-    UsageError
-        When there is none, or it cannot be read, is too large, or is not TOML.
-    """
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{path.name}: more than {MOST_BYTES // MIB} MiB is too large to be meant")
-        return tomllib.loads(files.read_packed(path, most=MOST_BYTES, packed=False).decode())
-    except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(missing) from None
-    except files.BrokenError as error:
-        raise UsageError(f"{path}: this cannot be read: {error.why}") from None
-    except OSError as error:
-        raise UsageError(f"{path}: this cannot be read: {error.strerror or error}") from None
-    except RecursionError:
-        raise UsageError(f"{path.name}: this is not valid TOML: its tables or lists are too deep") from None
-    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
-        raise UsageError(one_line(f"{path.name}: this is not valid TOML: {error}")) from None

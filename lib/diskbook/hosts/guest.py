@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from diskbook.facts import linux
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import visible
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import CPU_AFTER, CPU_BEFORE
 from diskbook.hosts.ssh import Connection

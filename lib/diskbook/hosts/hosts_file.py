@@ -24,11 +24,10 @@ from pydantic import (
 )
 
 from diskbook.design.model import Disk, Name, Scenario
-from diskbook.facts import validation
+from diskbook.facts import toml_file
 from diskbook.facts.catalog import OWN_DISK, OWN_HOST
 from diskbook.facts.disk_options import OPTIONS
-from diskbook.facts.errors import UsageError, unknown
-from diskbook.facts.untrusted_text import is_visible
+from diskbook.facts.errors import UsageError, is_visible, unknown
 from diskbook.facts.validation import Wording, mistakes, refusal
 
 KEY_KINDS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
@@ -163,7 +162,7 @@ def read(path: str | Path) -> tuple[OwnHost, ...]:
         With a line per mistake: what is wrong, and what to do.
     """
     file = Path(path)
-    raw = validation.read_toml(file, f"there is no file of hosts {file}")
+    raw = toml_file.read(file, f"there is no file of hosts {file}")
     try:
         hosts = HostsFile.model_validate(raw).host
     except ValidationError as error:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from diskbook.facts import files
-from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.importing import formats
 from diskbook.importing.fio import logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile

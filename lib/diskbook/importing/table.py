@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from diskbook.design.model import ToolName, block_bytes
-from diskbook.facts import validation
+from diskbook.facts import toml_file
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.facts.units import GIB, MIB
 from diskbook.importing.layout import Meaning
@@ -103,7 +103,7 @@ def columns_of(text: str) -> Columns:
 
 def _of_file(path: Path) -> list[tuple[str, str]]:
     """Pairs of the tables [columns] and [values] of a mapping file."""
-    document = validation.read_toml(path, f"--columns: there is no file {path}")
+    document = toml_file.read(path, f"--columns: there is no file {path}")
     pairs: list[tuple[str, str]] = []
     for table, mark in (("columns", ""), ("values", ":")):
         rows = document.pop(table, {})

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from diskbook.facts import files
-from diskbook.facts.errors import DiskbookError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import DiskbookError, visible
 
 SCHEMA = 1
 _KEPT = (

@@ -27,6 +27,7 @@ from diskbook.design.model import Scenario
 from diskbook.facts import client, files, neighbours, paths
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.files import write_atomic
+from diskbook.facts.units import now_utc
 from diskbook.results import manifest as manifests
 
 SCHEMA = manifests.SCHEMA
@@ -37,11 +38,6 @@ REVISION = "revision"
 """Key of a run's manifest: how often this client has signed it."""
 _replicates = threading.Lock()
 _CUT = "...cut short"  # ends a ledger line that was not written whole
-
-
-def now_utc() -> str:
-    """Return the time as ISO 8601 text in UTC, to the microsecond."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def runs_root() -> Path:

@@ -20,9 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from diskbook.design.model import ToolName
-from diskbook.facts.errors import DiskbookError
+from diskbook.facts.errors import DiskbookError, visible
 from diskbook.facts.nan_equal import NanEqual
-from diskbook.facts.untrusted_text import visible
 
 Floats = npt.NDArray[np.float64]
 SHORTEST = 0.9

@@ -24,8 +24,7 @@ from diskbook.batch.stores import record as records
 from diskbook.batch.stores.objects import Objects
 from diskbook.batch.stores.record import Kind, Record, State
 from diskbook.facts import paths
-from diskbook.facts.errors import DiskbookError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import DiskbookError, visible
 
 _LONGEST_S = 600.0  # of a lease; a sign of life may name any, and whoever may write there has written it
 LEASE_S = paths.seconds_from_environment("DISKBOOK_LEASE_S", usual=60.0, most=_LONGEST_S)

@@ -16,8 +16,7 @@ from diskbook.cloud import kinds
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import redact
-from diskbook.facts.errors import UsageError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import UsageError, visible
 from diskbook.report.analysis import companion_files
 from diskbook.results import plan as plans, run as runs, session
 from diskbook.results.run import Run

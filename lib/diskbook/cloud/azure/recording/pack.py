@@ -60,7 +60,7 @@ def scrubber_of(run: Run) -> Scrubber:
 
 def recorder_of(run: Run) -> Recorder | None:
     """Return the recorder of a run that is to be recorded, None for others."""
-    return Recorder(run, scrubber_of(run)) if run.manifest.get(KEY) else None
+    return Recorder(run.append_bytes, scrubber_of(run)) if run.manifest.get(KEY) else None
 
 
 def _originals(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

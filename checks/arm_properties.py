@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
-from diskbook.cloud.azure import models
+from diskbook.cloud.azure import clients
 from diskbook.facts.paths import REFERENCE
 
 TABLE = REFERENCE / "arm-properties.csv"
@@ -41,7 +41,7 @@ def table() -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for package, roots in ROOTS.items():
-        models.fill(package)
+        clients.fill_models(package)
         release = package.replace(".", "-")
         source = f"{release} {version(release)} (MIT licence)"
         writer.writerows((name, shape, source) for name, shape in sorted(_shapes(package, roots)))

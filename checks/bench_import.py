@@ -24,7 +24,7 @@ import numpy as np
 from diskbook.facts.units import MB
 from diskbook.importing import run as importer, terminal
 from diskbook.importing.fio import log_histogram
-from diskbook.tools.fio import log_latency
+from diskbook.tools.fio import held_rate
 
 ROWS, ROWS_OF_197_MB = 20_000_000, 7_300_000
 FILES = 10_000
@@ -194,7 +194,7 @@ def _histogram() -> Reader:
 def _latency() -> Reader:
     def read(path: Path) -> Any:
         with path.open("rb") as stream:
-            return log_latency.summarise(stream, path.name)
+            return held_rate.summarise(stream, path.name)
 
     return read
 

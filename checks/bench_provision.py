@@ -19,7 +19,7 @@ from typing import Any
 from azure.core.rest import HttpRequest
 
 from diskbook.cloud import connect, kinds
-from diskbook.cloud.azure import graph, provision
+from diskbook.cloud.azure import provision
 from diskbook.cloud.azure.create import Maker
 from diskbook.design.model import Scenario
 from diskbook.measure.runs import stages
@@ -91,7 +91,7 @@ def _timing(run: Run, began_utc: datetime, wall_s: float, scale: float) -> Timin
     clients, scenario = connect.clients_of(run), run.scenario
     needs = needs_of(run, scenario)
     durations_s = durations(needs, operations(clients))
-    chain_s, chain = graph.longest_chain(needs, durations_s)
+    chain_s, chain = provision.longest_chain(needs, durations_s)
     events = run.ledger()
     requests = next(event["requests"] for event in events if event["event"] == "stage")
     first = next(event["started_utc"] for event in events if event["event"] == "operation")

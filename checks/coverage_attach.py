@@ -14,7 +14,8 @@ import numpy as np
 
 from checks import coverage_rule
 from diskbook.design.vocabulary import Verdict
-from diskbook.stats import attach_effect, ratios, verdicts
+from diskbook.stats import ratios
+from diskbook.stats.gates import attachment
 from diskbook.stats.gates.attachment import OPEN, attachment_gate
 
 MARGIN, RATIO = 0.05, 0.94
@@ -134,12 +135,12 @@ def _said(cell: Cell, early: np.ndarray, late: np.ndarray, estimate: ratios.Esti
     logs = [values.reshape(2, -1)[:, in_turn] for values in (early, late)]
     settle_s = cell.planted.settle_s
     of_cell = {"since_attach_s": settle_s, "since_attach_least_s": settle_s, "attaches": 1.0}
-    effect = attach_effect.of_logs(*logs) if settle_s else None
+    effect = attachment.of_logs(*logs) if settle_s else None
     gate = attachment_gate(("arm", "base"), (of_cell, of_cell), effect, MARGIN)
     if gate.decides:
         return gate.decides, str(gate.decides)
     p_values = estimate.p_difference, estimate.p_equivalence(MARGIN)
-    verdict = verdicts.decide(estimate, *p_values, MARGIN, "headline")
+    verdict = ratios.decide(estimate, *p_values, MARGIN, "headline")
     return verdict, OPEN if gate.cause.startswith(OPEN) else ""
 
 

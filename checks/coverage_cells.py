@@ -18,7 +18,7 @@ from checks import coverage_rule, simulate
 from checks.coverage_rule import WIDE
 from checks.simulate import Design, Level, Simulated, Truth
 from diskbook.design.vocabulary import GateStatus, Scope
-from diskbook.stats import intervals, losses, outliers, saturation
+from diskbook.stats import intervals, outliers, saturation
 from diskbook.stats.gates import data, design
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
@@ -254,7 +254,7 @@ def outcomes(
     intervals_of = {scope: method(log_ratios) for scope, method in methods.items()}
     moved = np.resize(_moved(simulated), pair.shape[0])
     halves = [(interval.high - interval.low) / 2 for interval in intervals_of.values()]
-    selected = ~losses.is_small(moved, *halves)
+    selected = ~outliers.is_small(moved, *halves)
     flagged = mixed | _lost(log_ratios, planned) | selected
     withheld = _withheld(simulated, planned)
     intervals_of = {
@@ -292,7 +292,7 @@ def _moved(simulated: Simulated) -> np.ndarray:
     """How far losses that differ by arm may have moved the log ratio of each run, as the analysis has it."""
     logs, arm, base = simulated.log_latency, simulate.ARM, simulate.BASE
     share = (np.isnan(logs) | simulated.repeated).mean(axis=(1, 2, 3))
-    return losses.shift((share[:, arm], share[:, base]), logs[..., arm], logs[..., base])
+    return outliers.shift((share[:, arm], share[:, base]), logs[..., arm], logs[..., base])
 
 
 def _withheld(simulated: Simulated, planned: np.ndarray) -> np.ndarray:

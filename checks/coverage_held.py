@@ -15,7 +15,7 @@ from checks import coverage_rule
 from diskbook.design.model import depth_of_rate
 from diskbook.design.vocabulary import GateStatus
 from diskbook.stats import intervals
-from diskbook.stats.gates.generator import Offered, generator_gate
+from diskbook.stats.gates.tool import Offered, generator_gate
 from diskbook.tools.fio import held_rate
 from diskbook.tools.fio.log import Rows
 from diskbook.tools.record import Direction, Load, Measurement

@@ -14,7 +14,7 @@ import numpy as np
 from checks import coverage_rule, simulate
 from checks.simulate import LEVELS, Design, Level, Truth
 from diskbook.stats import intervals, power
-from diskbook.stats.more_measuring import MORE, narrowed
+from diskbook.stats.power import MORE, narrowed
 
 FEWEST, MOST = 0.75, 0.90
 """Share of runs in which an outlook is to come true."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from checks import coverage_rule, simulate
 from checks.simulate import LEVELS, Design, Level, Truth
-from diskbook.stats import intervals, power, ratio_of_ratios, verdicts
+from diskbook.stats import intervals, power, ratio_of_ratios, ratios
 from diskbook.stats.intervals import Interval
 from diskbook.stats.power import Spread
 
@@ -106,7 +106,7 @@ class Row(NamedTuple):
             return True
         if cell.planted:
             return self.shown < FOUND - coverage_rule.error(FOUND, n)
-        most = verdicts.ALPHA + coverage_rule.error(verdicts.ALPHA, n)
+        most = ratios.ALPHA + coverage_rule.error(ratios.ALPHA, n)
         return max(self.shown, self.family) > most
 
 
@@ -149,7 +149,7 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     covers = (differences[0].low <= truth) & (truth <= differences[0].high)
     p = np.array([ratio_of_ratios.p_difference(item) for item in differences]).T
     levels = ratio_of_ratios.hardest_levels(HEADLINE)[: p.shape[1]]
-    shown = p[:, 0] < (levels[0] if cell.planted else verdicts.ALPHA)
+    shown = p[:, 0] < (levels[0] if cell.planted else ratios.ALPHA)
     shares = (float(shown.mean()), float((p < levels).any(axis=1).mean())) if np.isfinite(p).any() else ()
     return [Row(cell, n_runs, float(covers.mean()), *shares)]
 
@@ -184,5 +184,5 @@ def _spread(cell: Cell, n_runs: int, rng: np.random.Generator) -> Row:
     errors = np.column_stack([run.se for run in runs])
     spreads = [ratio_of_ratios.between_runs(*run, sizes - 1.0) for run in zip(means, errors, strict=True)]
     covers = float(np.mean([item.low <= cell.spread <= item.high for item in spreads]))
-    shown = float(np.mean([item.p < verdicts.ALPHA for item in spreads]))
+    shown = float(np.mean([item.p < ratios.ALPHA for item in spreads]))
     return Row(cell, n_runs, covers, math.nan if cell.spread else shown)

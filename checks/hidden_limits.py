@@ -21,7 +21,7 @@ import pandas as pd
 from diskbook.design.model import Comparison
 from diskbook.design.vocabulary import Label, Provenance, Scope, Verdict
 from diskbook.facts.units import MB
-from diskbook.stats import verdicts
+from diskbook.stats import ratios
 from diskbook.stats.compare import compare
 
 PAIRS = {"saturated": 130, "unqueued": 100, "near": 150, "credit": 150}
@@ -272,7 +272,7 @@ def compared(
     """Compare one load (`kind`) of all pairs, by rows of their trials."""
     items = [_comparison(number, kind, metric) for number in range(len(pairs))]
     # Each pair stands for a run: with the others it is no family whose p-values are adjusted together.
-    with mock.patch.object(verdicts, "adjust", lambda p, family, scope: p):
+    with mock.patch.object(ratios, "adjust", lambda p, family, scope: p):
         tables = compare(pd.DataFrame(rows), items, None, {})
     label = tables.cells.set_index(["arm", "workload"])["label"]
     table = tables.table[tables.table["scope"] == Scope.THESE].set_index("workload")

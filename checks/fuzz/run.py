@@ -26,9 +26,8 @@ from types import FrameType
 from checks.fuzz import texts
 from checks.fuzz.mutations import mutate
 from checks.fuzz.targets import Target, targets
-from diskbook.facts.errors import DiskbookError
+from diskbook.facts.errors import DiskbookError, is_visible
 from diskbook.facts.units import GIB
-from diskbook.facts.untrusted_text import is_visible
 
 INPUTS = 1_000_000
 MINUTES = 30

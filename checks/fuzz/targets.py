@@ -17,14 +17,14 @@ import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bound
 
 from diskbook.clusters.vmfleet import archive as vmfleet_archive, table as vmfleet_table
 from diskbook.facts import paths
-from diskbook.facts.untrusted_text import is_visible
+from diskbook.facts.errors import is_visible
 from diskbook.importing import formats, loads, perfkit
 from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, logs_of_a_job as job_logs, normal, terse
 from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.tools import decode, fio
 from diskbook.tools.diskspd import xml as diskspd_xml
-from diskbook.tools.fio import log as fio_log, log_latency
+from diskbook.tools.fio import held_rate, log as fio_log
 from diskbook.tools.record import Direction, Measurement, Parsed, Series
 
 SAMPLES = paths.ROOT / "tests" / "samples"
@@ -184,7 +184,7 @@ def _rows(content: bytes) -> object:
 
 
 def _latency_log(content: bytes) -> object:
-    return _check(log_latency.summarise(io.BytesIO(content), "f"))
+    return _check(held_rate.summarise(io.BytesIO(content), "f"))
 
 
 def _check(parsed: Any) -> object:

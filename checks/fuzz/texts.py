@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from checks.fuzz.payloads import HTML, NAMES
 from checks.fuzz.targets import SAMPLES, BrokenPromise
 from diskbook.facts import table_writers
-from diskbook.facts.untrusted_text import LINES, is_visible, visible
+from diskbook.facts.errors import LINES, is_visible, visible
 from diskbook.importing import run as importer, terminal as import_text
 from diskbook.importing.scenario import Settings
 from diskbook.report.analysis import report as reports, why_text

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from diskbook.facts.catalog import EPHEMERAL, NVME
-from diskbook.facts.disk_list import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.linux import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
 from diskbook.facts.units import GIB
 from diskbook_emulator import cluster_steps, network, stand_ins
 from diskbook_emulator.exports import OS_LUN, Exports, key

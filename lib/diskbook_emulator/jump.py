@@ -13,9 +13,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import replacing, write_atomic
+from diskbook.facts.paths import SSH_CONFIG
 from diskbook_emulator import network, processes
 from diskbook_emulator.cloudinit import new_host_key
 from diskbook_emulator.machine import Machine

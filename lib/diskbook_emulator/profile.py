@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 
-from diskbook.facts import articles, toml_file
+from diskbook.facts import paths, toml_file
 from diskbook.facts.catalog import EPHEMERAL, sku_names
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.errors import UsageError, unknown
@@ -21,7 +21,7 @@ from diskbook.facts.validation import Wording, known_name, mistakes, refusal
 from diskbook_emulator.types import Latency
 
 DEFAULT = "default"
-SITES = (DEFAULT, *articles.names())
+SITES = (DEFAULT, *paths.article_names())
 OPTIONS = ("none", "bursting", "performance-plus", "bursting+performance-plus")
 RELATIONS = ("home", "other-a", "other-b")
 OPS = ("read", "write", "flush", "cache-hit")

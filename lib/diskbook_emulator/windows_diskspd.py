@@ -20,11 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from diskbook.design.diskspd_line.arguments import Arguments, parse_words
-from diskbook.design.diskspd_line.render import render
+from diskbook.design.diskspd_line.arguments import Arguments, parse_words, render
 from diskbook.design.model import Workload
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.proc_stat import ticks
+from diskbook.facts.linux import cpu_ticks
 from diskbook.facts.units import MS_PER_S
 from diskbook.tools import fio
 from diskbook.tools.record import Load, Measurement, UnusableError
@@ -238,7 +237,7 @@ def watched() -> Iterator[Cores]:
 
 def shares(before: bytes, after: bytes) -> Cores:
     """Compute user and kernel time of each core between two readings of /proc/stat; idle cores are kept."""
-    first, last = ticks(before), ticks(after)
+    first, last = cpu_ticks(before), cpu_ticks(after)
     spent = [
         [max(0, end - start) for start, end in zip(first[name], last[name], strict=True)]
         for name in last

@@ -8,7 +8,7 @@ import pytest
 
 from checks import bench_provision
 from checks.bench_provision import Timing
-from diskbook.cloud.azure import graph, provision
+from diskbook.cloud.azure import provision
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.azure.create import Maker
 from diskbook.design import scenario_file
@@ -46,7 +46,7 @@ def test_replicates_do_not_lengthen_the_chain(replicates: int) -> None:
     needs = _needs(replicates)
     durations_s = bench_provision.durations(needs, _operations(replicates))
     assert len(durations_s) == 2 + replicates * (3 * 3 + 5)
-    chain_s, chain = graph.longest_chain(needs, durations_s)
+    chain_s, chain = provision.longest_chain(needs, durations_s)
     assert chain_s == 3.0 + 0.5 + 168.0  # network, interface, machine
     timed = [step.split()[0] for step in chain if durations_s.get(step)]
     assert timed == ["network", "interface", "machine"]

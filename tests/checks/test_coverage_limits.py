@@ -9,7 +9,7 @@ import pytest
 
 from checks import coverage_docs, coverage_limits, coverage_rule
 from checks.coverage_limits import Cell, measure
-from diskbook.stats import at_depth
+from diskbook.stats import view
 from diskbook.stats.gates import limits
 
 pytestmark = pytest.mark.long  # simulations
@@ -38,7 +38,7 @@ def test_arms_that_slow_unlike_are_refused_which_is_the_price() -> None:
 
 
 def test_without_the_detectors_the_check_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(at_depth, "apart", lambda *_: None)
+    monkeypatch.setattr(view, "apart_at_depth", lambda *_: None)
     monkeypatch.setattr(limits, "is_open", lambda cell: False)
     (row,) = measure(Cell("both arms", 1.2, 4), 60, 1)
     assert row.is_off and row.false > 0.05 and row.latency > 0

@@ -11,7 +11,7 @@ import pytest
 
 from checks import played
 from checks.played import CASES, Case, Pair, Row
-from diskbook.design import after_attach, attachments, scenario_file
+from diskbook.design import attachments, scenario_file
 from diskbook_emulator.model import Model
 from diskbook_emulator.profile import load_profile
 
@@ -60,7 +60,7 @@ def test_each_case_plants_what_it_says(case: Case, tmp_path: Path) -> None:
     scenario, profile = scenario_file.load(str(files[0]), "quick"), load_profile(str(files[1]))
     arms = [arm.name for arm in scenario.arm if arm.machine == "vm1"]
     assert arms == [name for pair in case.pairs for name in pair.arms]
-    assert set(attachments.per_block(scenario, after_attach.plan(scenario)).values()) == (
+    assert set(attachments.per_block(scenario, attachments.plan_after_attach(scenario)).values()) == (
         {12} if case.settle_s else set()
     )
     assert len(scenario.comparison) == len(case.pairs) * len(case.depths)

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from diskbook.design import after_attach, attachments, scenario_file, schedule
+from diskbook.design import attachments, scenario_file, schedule
 from diskbook.design.model import Scenario
 from support import SCENARIOS
 
@@ -31,7 +31,7 @@ def _settled(repeats: int = 1, settle_s: float = 120) -> Scenario:
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_each_visit_begins_with_a_trial_right_after_the_attach(repeats: int) -> None:
     scenario = _settled(repeats)
-    for block in after_attach.plan(scenario):
+    for block in attachments.plan_after_attach(scenario):
         visits = groupby(block.trials, key=lambda trial: (trial.repeat, trial.arm))
         assert all([trial.early for trial in trials].index(False) <= 1 for _, trials in visits)
         begun = [trial.position for trial in block.trials if trial.early]
@@ -42,7 +42,7 @@ def test_each_visit_begins_with_a_trial_right_after_the_attach(repeats: int) -> 
 
 
 def test_headline_loads_take_turns_and_arms_have_as_many() -> None:
-    plan = after_attach.plan(_settled())
+    plan = attachments.plan_after_attach(_settled())
     times = Counter((trial.arm, trial.workload) for block in plan for trial in block.trials if trial.early)
     arms = ("lrs-z1", "zrs-z1", "zrs-z2")
     assert times == dict.fromkeys(((arm, name) for arm in arms for name in ("write-qd1", "read-qd1")), 3)
@@ -50,7 +50,7 @@ def test_headline_loads_take_turns_and_arms_have_as_many() -> None:
 
 def test_the_compared_trials_stay_as_they_are() -> None:
     scenario = _settled()
-    for planned, block in zip(schedule.plan(scenario), after_attach.plan(scenario), strict=True):
+    for planned, block in zip(schedule.plan(scenario), attachments.plan_after_attach(scenario), strict=True):
         kept = [(trial.repeat, trial.arm, trial.workload) for trial in block.trials if not trial.early]
         assert kept == [(trial.repeat, trial.arm, trial.workload) for trial in planned.trials]
 
@@ -60,7 +60,7 @@ def test_the_compared_trials_stay_as_they_are() -> None:
     [scenario_file.load("disk-options", "standard"), _settled(settle_s=0)],
 )
 def test_there_is_none_without_settling_or_without_attaches(scenario: Scenario) -> None:
-    assert after_attach.plan(scenario) == schedule.plan(scenario)
+    assert attachments.plan_after_attach(scenario) == schedule.plan(scenario)
 
 
 @pytest.mark.parametrize("preset", ["standard", "full"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.design import caps, scenario_file
+from diskbook.design import derived_workloads, scenario_file
 from diskbook.design.model import Scenario, Workload
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.errors import UsageError
@@ -78,9 +78,9 @@ def test_a_cap_is_the_lowest_limit_that_lasts(tmp_path: Path) -> None:
     plain, burst = scenario.arm
     small = scenario.workload[0]
     large = small.model_copy(update={"block_size": 65536})
-    assert caps.lasting_iops(scenario, plain, large) == pytest.approx(200e6 / 65536)
-    assert caps.lasting_iops(scenario, burst, small) == 25_600
-    assert caps.lasting_iops(scenario, burst, large) == pytest.approx(384e6 / 65536)
+    assert derived_workloads.lasting_iops(scenario, plain, large) == pytest.approx(200e6 / 65536)
+    assert derived_workloads.lasting_iops(scenario, burst, small) == 25_600
+    assert derived_workloads.lasting_iops(scenario, burst, large) == pytest.approx(384e6 / 65536)
 
 
 def test_rates_are_whole_ios_in_each_thread(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_disk_of_ones_own_and_a_volume_have_no_known_cap() -> None:
     )
     for scenario, reason in ((own, "is a disk of your own"), (volumes, "measures a volume")):
         with pytest.raises(ValueError, match=reason):
-            caps.lasting_iops(scenario, scenario.arm[0], scenario.workload[0])
+            derived_workloads.lasting_iops(scenario, scenario.arm[0], scenario.workload[0])
 
 
 def test_disk_options_holds_its_loads_in_every_preset() -> None:

@@ -10,9 +10,9 @@ from diskbook.cloud import connect
 from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.offers import Region
 from diskbook.cost import estimate, plan_sections as cost_text
-from diskbook.design import network_rules, scenario_file
+from diskbook.design import company_rules, scenario_file
+from diskbook.design.company_rules import JumpPlace, Subnet
 from diskbook.design.model import Network
-from diskbook.design.network_rules import JumpPlace, Subnet
 from diskbook.facts import prices
 from diskbook.facts.errors import UsageError
 from support import SCENARIOS
@@ -24,8 +24,8 @@ NAMED = {"kind": "private", "subnet": "hub/vms", "resource_group": "rg-net", "ju
 
 
 def test_a_subnet_is_named_by_its_id_or_by_its_names() -> None:
-    by_id = network_rules.subnet(Network(kind="private", subnet=ID, jump_host="jump"))
-    by_name = network_rules.subnet(Network(**NAMED))
+    by_id = company_rules.subnet(Network(kind="private", subnet=ID, jump_host="jump"))
+    by_name = company_rules.subnet(Network(**NAMED))
     assert by_id == Subnet(SUBSCRIPTION, "rg-net", "hub", "vms")
     assert by_name == Subnet(None, "rg-net", "hub", "vms")
 
@@ -45,7 +45,7 @@ def test_a_subnet_is_named_by_its_id_or_by_its_names() -> None:
     ],
 )
 def test_a_jump_host_is_written_as_for_ssh(text: str, place: JumpPlace | None) -> None:
-    assert network_rules.jump_place(text) == place
+    assert company_rules.jump_place(text) == place
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.design import leave_out, scenario_file, sweeps
+from diskbook.design import derived_workloads, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from support import SCENARIOS
@@ -17,7 +17,7 @@ GRID = {"name": "g", "threads": [1, 4], "block_sizes": ["4K", "64K"], "queue_dep
 
 
 def names(*grids: dict[str, Any]) -> list[str]:
-    return [row["name"] for row in sweeps.workloads({"sweep": list(grids)})]
+    return [row["name"] for row in derived_workloads.workloads({"sweep": list(grids)})]
 
 
 def test_loads_are_named_for_what_they_are() -> None:
@@ -29,18 +29,21 @@ def test_loads_are_named_for_what_they_are() -> None:
 
 
 def test_other_keys_are_those_of_every_load() -> None:
-    rows = sweeps.workloads({"sweep": [{**GRID, "sync": "dsync", "blocks": 3}]})
+    rows = derived_workloads.workloads({"sweep": [{**GRID, "sync": "dsync", "blocks": 3}]})
     assert {(row["sync"], row["blocks"], row["queue_depth"]) for row in rows} == {("dsync", 3, 8)}
 
 
 def test_loads_of_one_name_are_one_load_for_all_arms() -> None:
     more = {**GRID, "name": "h", "threads": [4], "block_sizes": ["4K"], "arms": ["b"]}
-    rows = {row["name"]: row["arms"] for row in sweeps.workloads({"sweep": [{**GRID, "arms": ["a"]}, more]})}
+    rows = {
+        row["name"]: row["arms"]
+        for row in derived_workloads.workloads({"sweep": [{**GRID, "arms": ["a"]}, more]})
+    }
     assert rows["read-4k-4x8"] == ["a", "b"] and rows["read-4k-1x8"] == ["a"]
-    every = {row["name"]: row["arms"] for row in sweeps.workloads({"sweep": [GRID, more]})}
+    every = {row["name"]: row["arms"] for row in derived_workloads.workloads({"sweep": [GRID, more]})}
     assert every["read-4k-4x8"] == []
     with pytest.raises(ValueError, match="differs in more than arms; give both the same keys"):
-        sweeps.workloads({"sweep": [GRID, {**more, "sync": "dsync"}]})
+        derived_workloads.workloads({"sweep": [GRID, {**more, "sync": "dsync"}]})
 
 
 def written(place: Path, more: str) -> Path:
@@ -141,6 +144,6 @@ def test_what_is_left_out_of_a_damaged_file_leaves_the_damage_for_the_check(odd:
         "workload": [{"name": odd, "arms": odd}, {"name": "w", "arms": [odd, "gone"]}],
         "comparison": [{"arm": odd, "base_arm": odd, "workload": odd}, {"arm": "gone", "workload": "w"}],
     }
-    left = leave_out.apply(raw, {"arm": ["gone"]})
+    left = scenario_file.left_out(raw, {"arm": ["gone"]})
     assert left["arm"] == [{"name": odd}] and left["comparison"] == raw["comparison"][:1]
     assert left["workload"] == [{"name": odd, "arms": odd}, {"name": "w", "arms": [odd]}]

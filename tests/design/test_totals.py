@@ -9,10 +9,11 @@ from diskbook.design import schema
 from diskbook.design.grid import grid
 from diskbook.design.model import Comparison
 from diskbook.design.totals import measured_rows, several_runs, trial_totals
-from diskbook.stats import guests, load_curves, plausibility, ratios
-from diskbook.stats.cell_checks import cell_checks
+from diskbook.stats import evidence, plausibility, ratios
 from diskbook.stats.compare import compare
 from diskbook.stats.drift import drift
+from diskbook.stats.gates import guests
+from diskbook.stats.gates.design import cell_checks
 from support import synthetic
 
 LOADS = (synthetic.READ, synthetic.COMMIT)
@@ -67,7 +68,7 @@ def test_a_machine_is_that_of_its_own_run(runs) -> None:
     rows["steal_pct"] = rows["run"].map({"fast": 0.0, "slow": 5.0})
     empty = dict.fromkeys(schema.GUEST.names)
     guest = schema.from_rows(schema.GUEST, [{**empty, **row} for row in rows.to_dict("records")])
-    cells = guests.by_cell(measured_rows(both), guest)
+    cells = guests.guests_by_cell(measured_rows(both), guest)
     assert {(cell.n_trials, cell.n_stolen) for cell in cells.values()} == {(8, 4)}
 
 
@@ -76,7 +77,7 @@ def test_a_curve_has_each_trial_once(runs) -> None:
         rates = [trials.assign(workload=f"r{rate}", rate_offered=rate) for rate in (50.0, 100.0, 150.0)]
         every = pd.concat(rates)
         every["trial"] += every["workload"]
-        return load_curves.points(every, dict.fromkeys(set(every["workload"]), "read"))
+        return evidence.load_curve_points(every, dict.fromkeys(set(every["workload"]), "read"))
 
     one, _, both = (curves(of[0]) for of in runs)
     assert len(both) == 2 * len(one) > 0

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from diskbook.cli import main
-from diskbook.cloud.check import State
+from diskbook.cloud.kinds import State
 from diskbook.design import scenario_file
 from diskbook.emulated import doctor
 from diskbook.facts.errors import UsageError

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud.azure import keys, requests, windows
+from diskbook.cloud.azure import keys, requests
 from diskbook.clusters.powershell import steps
 from diskbook.design.model import Disk, Machine
 from diskbook.facts.units import GIB, MIB
@@ -61,7 +61,7 @@ class Windows(Azure):
         machines = self.clients.compute.virtual_machines
         machines.begin_create_or_update(GROUP, name, body).result()
         self.clients.compute.virtual_machine_extensions.begin_create_or_update(
-            GROUP, name, "diskbook-setup", windows.extension(REGION, {}, host_key, public)
+            GROUP, name, "diskbook-setup", requests.windows_extension(REGION, {}, host_key, public)
         ).result()
         self.attach(name, self.disk(P2.model_copy(update={"name": f"{name}-d"})))
         return self.host(name, " ".join(host_key.public.split()[:2]))

@@ -10,8 +10,7 @@ import pytest
 from diskbook.clusters.vmfleet import fleet
 from diskbook.design.diskspd_line.arguments import parse
 from diskbook.design.vocabulary import GateStatus
-from diskbook.stats.gates.guest import guest_gate
-from diskbook.stats.guests import CellGuest
+from diskbook.stats.gates.guests import CellGuest, guest_gate
 from diskbook.tools.diskspd import xml
 from diskbook.tools.record import Measurement
 from diskbook_emulator import windows_diskspd

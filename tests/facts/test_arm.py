@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checks import arm_properties
-from diskbook.cloud.azure import clients, expiry, offers, policy, signin
+from diskbook.cloud.azure import clients, expiry, offers, preflight, signin
 from diskbook.facts import arm
 
 
@@ -14,7 +14,7 @@ from diskbook.facts import arm
     [
         ("Microsoft.Compute/skus", offers.SKUS_API),
         ("Microsoft.DevTestLab/schedules", expiry.API),
-        ("Microsoft.Network/bastionHosts", policy.NETWORK_API),
+        ("Microsoft.Network/bastionHosts", preflight.NETWORK_API),
         ("Microsoft.Resources", clients.LOCATIONS_API),
         ("Microsoft.Resources", signin.SUBSCRIPTIONS_API),
     ],

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from diskbook.facts import environment
+from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from support.standing import diskbook
 
@@ -21,14 +21,14 @@ def test_seconds(monkeypatch: pytest.MonkeyPatch, text: str | None, seconds: flo
     monkeypatch.delenv(NAME, raising=False)
     if text is not None:
         monkeypatch.setenv(NAME, text)
-    assert environment.seconds(NAME, usual=60.0, most=600.0) == seconds
+    assert paths.seconds_from_environment(NAME, usual=60.0, most=600.0) == seconds
 
 
 @pytest.mark.parametrize("text", ["a minute", "0", "-3", "nan", "60s"])
 def test_what_is_no_time(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(NAME, text)
     with pytest.raises(UsageError, match=re.escape(f"{NAME} is '{text}', and must be a number of seconds")):
-        environment.seconds(NAME, usual=60.0, most=600.0)
+        paths.seconds_from_environment(NAME, usual=60.0, most=600.0)
 
 
 @pytest.mark.emulator

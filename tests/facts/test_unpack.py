@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.facts import unpack
+from diskbook.facts import files
 from diskbook.facts.units import GIB, MIB
 
 
@@ -24,15 +24,15 @@ def test_a_file_is_read_whole_up_to_its_limit(tmp_path: Path) -> None:
     content = bytes(range(256)) * 5000
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(content))
-    assert unpack.read(path, most=len(content)) == content
-    with unpack.opened(path, most=len(content)) as stream:
+    assert files.read_packed(path, most=len(content)) == content
+    with files.open_packed(path, most=len(content)) as stream:
         assert stream.read(7) == content[:7] and stream.read() == content[7:]
-    with pytest.raises(unpack.TooLargeError, match=r"a\.gz: more than .* MiB unpacked, which is too large"):
-        unpack.read(path, most=len(content) - 1)
+    with pytest.raises(files.TooLargeError, match=r"a\.gz: more than .* MiB unpacked, which is too large"):
+        files.read_packed(path, most=len(content) - 1)
     (tmp_path / "plain").write_bytes(content)
-    assert unpack.read(tmp_path / "plain", packed=False) == content
-    with pytest.raises(unpack.TooLargeError, match=r"^results: more than 1 MiB, which"):
-        unpack.read(tmp_path / "plain", "results", MIB, packed=False)
+    assert files.read_packed(tmp_path / "plain", packed=False) == content
+    with pytest.raises(files.TooLargeError, match=r"^results: more than 1 MiB, which"):
+        files.read_packed(tmp_path / "plain", "results", MIB, packed=False)
 
 
 def test_a_bomb_is_refused_in_bounded_memory(tmp_path: Path) -> None:
@@ -40,8 +40,8 @@ def test_a_bomb_is_refused_in_bounded_memory(tmp_path: Path) -> None:
     assert path.stat().st_size < 8 * MIB
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with (
-        pytest.raises(unpack.TooLargeError, match="more than 256 MiB"),
-        unpack.opened(path, most=unpack.WHOLE) as stream,
+        pytest.raises(files.TooLargeError, match="more than 256 MiB"),
+        files.open_packed(path, most=files.WHOLE) as stream,
     ):
         while stream.read(MIB):
             pass
@@ -54,5 +54,5 @@ def test_a_bomb_is_refused_in_bounded_memory(tmp_path: Path) -> None:
 def test_damage_is_what_callers_expect(tmp_path: Path, damage: object) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(damage(gzip.compress(zlib.compress(b"some words") * 9)))  # type: ignore[operator]
-    with pytest.raises(unpack.BrokenError, match=r"a\.gz: it cannot be read \(.*\)$"):
-        unpack.read(path)
+    with pytest.raises(files.BrokenError, match=r"a\.gz: it cannot be read \(.*\)$"):
+        files.read_packed(path)

@@ -8,8 +8,7 @@ import os
 import pytest
 from hypothesis import given, strategies as st
 
-from diskbook.facts.errors import DiskbookError
-from diskbook.facts.untrusted_text import LINES, guard, is_visible, visible
+from diskbook.facts.errors import LINES, DiskbookError, guard, is_visible, visible
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from diskbook.facts.wrap import WIDTH, terminal_width, wrapped
+from diskbook.facts.table_writers import WIDTH, terminal_width, wrapped
 
 ROW = "  zrs-z1    " + "Premium_ZRS 1024 GiB on a machine of which there is much to tell, in zone 1"
 

@@ -10,14 +10,14 @@ from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.catalog import OWN_DISK, OWN_HOST
 from diskbook.facts.errors import UsageError
-from diskbook.hosts import fit
+from diskbook.hosts import hosts_file
 from diskbook.hosts.hosts_file import OwnHost
 from support import SCENARIOS
 from support.own_hosts import OWN
 
 
 def own(name: str = OWN, **overrides: Any) -> Scenario:
-    return fit.as_own(scenario_file.load(name, "quick", overrides))
+    return hosts_file.as_own(scenario_file.load(name, "quick", overrides))
 
 
 def two_disks() -> Scenario:
@@ -25,7 +25,7 @@ def two_disks() -> Scenario:
     raw = scenario_file.load(OWN, "quick").model_dump(mode="json")
     raw["disk"].append({**raw["disk"][0], "name": "other"})
     raw["arm"].append({**raw["arm"][0], "name": "other", "disk": "other"})
-    return fit.as_own(scenario_file.from_dict(raw, "two"))
+    return hosts_file.as_own(scenario_file.from_dict(raw, "two"))
 
 
 def host(**keys: Any) -> OwnHost:
@@ -66,14 +66,14 @@ def test_a_disk_seen_from_two_machines_stays_with_neither() -> None:
     raw["machine"].append({**raw["machine"][0], "name": "there"})
     raw["arm"].append({**raw["arm"][0], "name": "far", "machine": "there"})
     with pytest.raises(UsageError, match="disk is seen from here and there, and a disk of your own stays"):
-        fit.as_own(scenario_file.from_dict(raw, "two"))
+        hosts_file.as_own(scenario_file.from_dict(raw, "two"))
 
 
 def test_the_only_place_stands_for_the_only_disk() -> None:
-    made = fit.placed(own(), [host(paths=["/data"])], "f")
+    made = hosts_file.placed(own(), [host(paths=["/data"])], "f")
     assert made["hosts"]["here"]["places"] == {"disk": {"path": "/data"}}
-    assert len(made["token"]) == 2 * fit.TOKEN_BYTES
-    by_role = fit.placed(own(), [host(name="rack-7", role="here", devices=["/dev/sdx"])], "f")
+    assert len(made["token"]) == 2 * hosts_file.TOKEN_BYTES
+    by_role = hosts_file.placed(own(), [host(name="rack-7", role="here", devices=["/dev/sdx"])], "f")
     assert by_role["hosts"]["here"]["places"] == {"disk": {"device": "/dev/sdx", "allow_destroy": False}}
 
 
@@ -91,12 +91,12 @@ def test_the_only_place_stands_for_the_only_disk() -> None:
 )
 def test_every_disk_has_one_place(keys: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError) as refused:
-        fit.placed(two_disks(), [host(**keys)], "hosts.toml")
+        hosts_file.placed(two_disks(), [host(**keys)], "hosts.toml")
     assert sentence in str(refused.value) and "hosts.toml: [[host]] here" in str(refused.value)
 
 
 def test_a_machine_without_a_host_is_named_and_a_spare_host_is_left_alone() -> None:
     spare = host(name="spare", paths=["/a"])
     with pytest.raises(UsageError, match=r"f: no \[\[host\]\] stands for here of scenario own; give a host"):
-        fit.placed(own(), [spare], "f")
-    assert set(fit.placed(own(), [spare, host(paths=["/a"])], "f")["hosts"]) == {"here"}
+        hosts_file.placed(own(), [spare], "f")
+    assert set(hosts_file.placed(own(), [spare, host(paths=["/a"])], "f")["hosts"]) == {"here"}

@@ -22,13 +22,13 @@ from diskbook.hosts import os_disk
 from diskbook.hosts.device import Device
 from diskbook.hosts.os_disk import OsDisk
 from diskbook.hosts.ssh import Output
-from diskbook.measure.bench.precondition import prefill
 from diskbook.measure.bench.rig import Rig
+from diskbook.measure.bench.steps import prefill
 from diskbook.report.analysis import disk_options
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.results.run import Run
 from diskbook.tools import fio
-from diskbook.tools.job import Job
+from diskbook.tools.protocol import Job
 from support import SCENARIOS, emulated, played
 from support.disturbance import load_sensitive
 
@@ -237,7 +237,7 @@ def test_an_empty_one_is_filled_again(
         fills.append(f"{what} {disk}")
         return Job(())
 
-    monkeypatch.setattr("diskbook.measure.bench.precondition._write", write)
+    monkeypatch.setattr("diskbook.measure.bench.steps._write", write)
     prefill(rig, "os", "vm")
     assert fills == []
     held["bytes"] = 0

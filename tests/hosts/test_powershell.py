@@ -6,7 +6,7 @@ from importlib import resources
 
 import pytest
 
-from diskbook.cloud.azure import windows
+from diskbook.cloud.azure import requests
 from diskbook.facts import paths
 from diskbook.hosts import windows_setup
 from diskbook.hosts.powershell import SCRIPTS, script
@@ -17,7 +17,7 @@ TEXTS = {
     **{path.name: path.read_text("utf-8") for path in FILES},
     **{f"script {name}": script(name, name="a'b", number=1) for name in SCRIPTS},
     "set-up": windows_setup.setup_script(),
-    "set-up with expiry": windows.setup_script("2026-11-21T01:40:00+00:00"),
+    "set-up with expiry": requests.windows_setup_script("2026-11-21T01:40:00+00:00"),
     "facts": windows_setup.FACTS,
 }
 

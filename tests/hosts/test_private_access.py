@@ -13,8 +13,8 @@ import paramiko
 import psutil
 import pytest
 
-from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.paths import SSH_CONFIG
 from diskbook.hosts import private_access, tunnel, tunnel_guard
 from diskbook.hosts.private_access import Jump
 from diskbook.hosts.tunnel import Bastion, Tunnel, TunnelBroken

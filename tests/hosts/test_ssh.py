@@ -18,10 +18,9 @@ import pytest
 
 from diskbook.cloud.azure import keys
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import reconnect
+from diskbook.hosts import private_access
 from diskbook.hosts.jobs import JobLost
-from diskbook.hosts.private_access import Jump
-from diskbook.hosts.reconnect import Reconnect
+from diskbook.hosts.private_access import Jump, Reconnect
 from diskbook.hosts.ssh import Connection, Host, untar
 from diskbook_emulator.machine import Machine
 from diskbook_emulator.types import VmAddress, VmSpec
@@ -139,7 +138,7 @@ def test_a_job_that_has_ended_is_not_waited_for(host: Host) -> None:
 
 def test_time_asleep_is_no_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr("diskbook.hosts.reconnect.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("diskbook.hosts.private_access.time.monotonic", lambda: clock[0])
     outage = Reconnect()
 
     def attempt(took_s: float, answered: bool = False) -> float:
@@ -149,7 +148,7 @@ def test_time_asleep_is_no_outage(monkeypatch: pytest.MonkeyPatch) -> None:
         return outage.away_s
 
     assert [attempt(1), attempt(1), attempt(2)] == [0, 1, 3]
-    assert attempt(600) == 3 + 2 * reconnect.CONNECT_S  # the lid was closed for ten minutes
+    assert attempt(600) == 3 + 2 * private_access.CONNECT_S  # the lid was closed for ten minutes
     assert attempt(600, answered=True) == 0  # this one had a connection when it began
 
 
@@ -157,17 +156,17 @@ def test_a_machine_that_ends_no_command_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = [0.0]
-    monkeypatch.setattr("diskbook.hosts.reconnect.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("diskbook.hosts.private_access.time.monotonic", lambda: clock[0])
     outage = Reconnect()
     for _ in range(100):
         outage.trying()
         clock[0] += 60
         outage.failed(answered=True)
-    assert outage.away_s > reconnect.RECONNECT_S
+    assert outage.away_s > private_access.RECONNECT_S
 
 
 def test_a_machine_that_is_away_is_named(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("diskbook.hosts.reconnect.RECONNECT_S", 0.1)
+    monkeypatch.setattr("diskbook.hosts.private_access.RECONNECT_S", 0.1)
     with (
         Connection(replace(host, port=1)) as connection,
         pytest.raises(

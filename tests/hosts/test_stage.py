@@ -26,7 +26,7 @@ pytestmark = pytest.mark.emulator
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder on a disk, and runs elsewhere."""
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr("diskbook.hosts.reconnect.RECONNECT_S", 1.0)
+    monkeypatch.setattr("diskbook.hosts.private_access.RECONNECT_S", 1.0)
     with disk_folder() as folder:
         yield folder
 

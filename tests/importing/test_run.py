@@ -20,9 +20,8 @@ import pytest
 from matplotlib.text import Text
 
 from diskbook.cli import main
-from diskbook.facts import unpack
-from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.untrusted_text import LINES, is_visible
+from diskbook.facts import files
+from diskbook.facts.errors import LINES, DiskbookError, UsageError, is_visible
 from diskbook.importing import names, run as importer, terminal as import_text, write
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
@@ -571,8 +570,8 @@ LIMIT = 1_000_000
 
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits a hundredth of a percent of what they are, so that a test need not unpack as much."""
-    monkeypatch.setattr(unpack, "WHOLE", LIMIT)
-    monkeypatch.setattr(unpack, "STREAMED", LIMIT)
+    monkeypatch.setattr(files, "WHOLE", LIMIT)
+    monkeypatch.setattr(files, "STREAMED", LIMIT)
 
 
 def test_what_unpacks_to_too_much_is_refused_in_a_sentence(

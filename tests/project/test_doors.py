@@ -14,8 +14,7 @@ from diskbook.cloud import kinds
 from diskbook.design import scenario_file
 from diskbook.facts import neighbours, paths
 from diskbook.facts.errors import UsageError
-from diskbook.facts.lazy_import import LazyTable, imported
-from diskbook.facts.neighbours import Neighbour
+from diskbook.facts.neighbours import LazyTable, Neighbour, imported
 from diskbook.report.analysis import companion_files
 from diskbook.tools import registry
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.design import after_attach, scenario_file, schedule
+from diskbook.design import attachments, scenario_file, schedule
 from diskbook.facts.errors import DiskbookError
 from diskbook.results import plan as plans, run as runs
 from diskbook.results.run import Run
@@ -50,7 +50,7 @@ def test_trials_right_after_an_attach_are_part_of_the_plan(run: Run) -> None:
     run.update_manifest(scenario=scenario.model_dump(mode="json"))
     plans.write(run)
     blocks = plans.blocks_of(run)
-    assert blocks == after_attach.plan(scenario)
+    assert blocks == attachments.plan_after_attach(scenario)
     assert [trial.early for trial in blocks[0].trials] == [True, False] * 3
 
 

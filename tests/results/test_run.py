@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.facts import client, revisions
+from diskbook.facts import client
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.results import raw, run as runs
 from support.manifests import MINIMAL
@@ -186,17 +186,17 @@ def test_a_note_that_is_lost_stops_no_run(folder: runs.Run, note: bytes | None) 
     shutil.rmtree(client.home() / "revisions")
     if note is not None:
         (client.home() / "revisions").mkdir()
-        revisions._note_of(folder.folder).write_bytes(note)
+        client._note_of(folder.folder).write_bytes(note)
     folder.check_signed()
     folder.update_manifest(kept=False)
-    assert folder.is_signed and revisions.newest(folder.folder) == 3
+    assert folder.is_signed and client.newest_revision(folder.folder) == 3
 
 
 def test_many_writers_leave_the_newest_manifest(folder: runs.Run) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: folder.update_manifest(extra=number), range(40)))
         assert all(pool.map(lambda _: folder.is_signed, range(8)))
-    assert folder.manifest["revision"] == revisions.newest(folder.folder) == 41
+    assert folder.manifest["revision"] == client.newest_revision(folder.folder) == 41
 
 
 def test_a_manifest_written_before_there_were_signatures_is_read(folder: runs.Run) -> None:

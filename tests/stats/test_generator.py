@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from diskbook.design.vocabulary import GateStatus, Verdict
-from diskbook.stats.gates import generator
-from diskbook.stats.gates.generator import Offered, generator_gate
+from diskbook.stats.gates import tool
+from diskbook.stats.gates.tool import Offered, generator_gate
 
 LAT = "lat_mean_ms"
 
@@ -28,12 +28,12 @@ def rows(**changes: object) -> pd.DataFrame:
     return pd.DataFrame([held, held | {"arm": "b"}, single, single | {"arm": "b", "lat_p999_ms": 12.0}])
 
 
-def decided(cells: generator.Cells, half: float = 0.05) -> Verdict | None:
+def decided(cells: tool.Cells, half: float = 0.05) -> Verdict | None:
     return generator_gate(("a", "b"), "held", LAT, cells, half).decides
 
 
 def test_single_ios_say_how_slow_an_arm_is() -> None:
-    cells = generator.offered(rows())
+    cells = tool.offered(rows())
     assert [cells[arm, "held"].slow_ms for arm in "ab"] == [8.0, 12.0]  # not the stalls of the held rate
     assert cells["a", "held"].period_ms == 40.0
     assert cells["a", "held"].may_add[LAT] == pytest.approx(math.log(1.1))
@@ -41,7 +41,7 @@ def test_single_ios_say_how_slow_an_arm_is() -> None:
 
 
 def test_too_few_jobs_for_the_slower_arm_are_refused() -> None:
-    cells = generator.offered(rows(outstanding=10))
+    cells = tool.offered(rows(outstanding=10))
     gate = generator_gate(("a", "b"), "held", LAT, cells, 0.05)
     assert gate.decides is Verdict.INVALID
     assert gate.cause.startswith("each job had 10 ms for an I/O, and one in a thousand took over 12 ms")
@@ -56,7 +56,7 @@ def test_a_queue_that_moves_the_ratio_by_much_of_its_interval_is_refused(half, v
 
 @pytest.mark.parametrize("lacks", [["lat_mean_least_ms"], ["lat_mean_least_ms", "lat_mean_intended_ms"]])
 def test_lower_bounds_and_older_runs_say_how_their_rate_was_offered(lacks: list[str]) -> None:
-    cells = generator.offered(rows().drop(columns=lacks))
+    cells = tool.offered(rows().drop(columns=lacks))
     gate = generator_gate(("a", "b"), "held", LAT, cells, 0.05)
     assert gate.status is GateStatus.NOT_ASSESSABLE and gate.decides is None
     assert "leave out what the generator held back" in gate.cause and gate.remedy.startswith(
@@ -67,7 +67,7 @@ def test_lower_bounds_and_older_runs_say_how_their_rate_was_offered(lacks: list[
 
 
 def test_a_99th_percentile_at_the_edge_of_stalls_is_refused_and_its_mean_is_not() -> None:
-    cells = generator.offered(rows(lat_p99_rise=16.0))
+    cells = tool.offered(rows(lat_p99_rise=16.0))
     gate = generator_gate(("a", "b"), "held", "lat_p99_ms", cells, 0.5)
     assert gate.decides is Verdict.INCONCLUSIVE and "rise 16 times" in gate.cause
     assert decided(cells) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from diskbook.stats.looks import constant_level
+from diskbook.stats.gates.plan import constant_level
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from diskbook.stats import memory
+from diskbook.stats.gates import data
 from diskbook.stats.gates.data import memory_gate
 
 N_RUNS = 1500
@@ -24,16 +24,16 @@ def wandering(phi: float, shape: tuple[int, ...], seed: int = 7) -> np.ndarray:
 
 def share_seen(phi: float, replicates: int, blocks: int) -> float:
     runs = wandering(phi, (N_RUNS, replicates, blocks))
-    return sum(memory.of_blocks(run).is_seen for run in runs) / N_RUNS
+    return sum(data.memory_of_blocks(run).is_seen for run in runs) / N_RUNS
 
 
 def test_by_hand() -> None:
     """Eight blocks that rise by one: squared steps 7, squares about the mean 42; C = 1 - 7/84."""
-    rising = memory.of_blocks(np.arange(8.0)[None])
+    rising = data.memory_of_blocks(np.arange(8.0)[None])
     assert rising.correlation == pytest.approx(1 - 7 / 84)
-    assert memory.of_blocks(0.01 * np.arange(8.0)[None]).correlation == pytest.approx(1 - 7 / 84)
+    assert data.memory_of_blocks(0.01 * np.arange(8.0)[None]).correlation == pytest.approx(1 - 7 / 84)
     assert rising.score == pytest.approx((1 - 7 / 84) / math.sqrt(6 / 63)) and rising.is_seen
-    swinging = memory.of_blocks(np.array([[1.0, -1.0] * 4]))
+    swinging = data.memory_of_blocks(np.array([[1.0, -1.0] * 4]))
     assert swinging.correlation < -0.5 and not swinging.is_seen
 
 
@@ -53,12 +53,12 @@ def test_few_blocks_show_nothing_and_that_is_said() -> None:
     gate = memory_gate(wandering(0.99, (1, 4)))
     assert gate.status == "not assessable" and "too few blocks" in gate.cause and gate.decides is None
     for odd in (np.zeros((0, 0)), np.full((3, 20), np.nan), np.ones((1, 30))):
-        assert not memory.of_blocks(odd).is_assessable
+        assert not data.memory_of_blocks(odd).is_assessable
 
 
 def test_missing_blocks_are_left_out() -> None:
     series = np.insert(np.arange(8.0), 3, np.nan)
-    assert memory.of_blocks(series[None]) == memory.of_blocks(np.arange(8.0)[None])
+    assert data.memory_of_blocks(series[None]) == data.memory_of_blocks(np.arange(8.0)[None])
 
 
 def test_the_gate_warns_and_decides_nothing() -> None:

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from diskbook.design.vocabulary import Scope
-from diskbook.stats import intervals, more_measuring
-from diskbook.stats.more_measuring import agree_by_chance, narrowed, outlook
+from diskbook.stats import intervals, power
+from diskbook.stats.power import agree_by_chance, narrowed, outlook
 
 NAMES = {
     "arm": "zrs-z1",
@@ -48,7 +48,7 @@ def test_narrowing_by_hand() -> None:
 
 @pytest.mark.parametrize("level", [0.95, 0.981])
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
-@pytest.mark.parametrize("more", more_measuring.MORE)
+@pytest.mark.parametrize("more", power.MORE)
 def test_what_is_said_comes_true_in_80_percent_of_runs(n: int, more: int, level: float) -> None:
     values = np.random.default_rng(n).normal(0, 0.04, (8000, n + more))
     now, then = (intervals.t_interval(part, level) for part in (values[:, :n], values))

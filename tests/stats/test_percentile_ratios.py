@@ -10,7 +10,7 @@ import pytest
 
 from diskbook.design.model import Comparison
 from diskbook.stats import percentiles, ratios
-from diskbook.stats.percentile_ratios import COLUMNS, percentile_ratios
+from diskbook.stats.percentiles import RATIO_COLUMNS, percentile_ratios
 from support import synthetic
 
 ITEM = Comparison(arm="zrs-z1", base_arm="lrs-z1", workload="randwrite-qd1", pairing="same-machine")
@@ -80,4 +80,4 @@ def test_one_replicate_refuses_the_general_claim_here_too() -> None:
 def test_nothing_measured_gives_an_empty_table() -> None:
     trials, bins = made(replicates=1)
     found = percentile_ratios(bins.iloc[:0], trials.iloc[:0], [ITEM])
-    assert found.empty and list(found.columns) == COLUMNS
+    assert found.empty and list(found.columns) == RATIO_COLUMNS

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook.stats import predict
+from diskbook.stats import expected
 
 P30 = {"cap_disk_iops": 5000.0, "cap_disk_mb_s": 200.0}
 BURSTING = {**P30, "cap_disk_burst_iops": 30_000.0, "cap_disk_burst_mb_s": 1000.0}
@@ -31,7 +31,7 @@ def trial(**changes: Any) -> dict[str, Any]:
 
 
 def one(*rows: dict[str, Any], on_demand: tuple[str, ...] = ()) -> pd.Series:
-    found = predict.predicted(pd.DataFrame(list(rows)), on_demand)
+    found = expected.predicted(pd.DataFrame(list(rows)), on_demand)
     return found.set_index("workload").loc["deep"]
 
 
@@ -95,5 +95,5 @@ def test_an_offered_rate_binds_below_the_cap() -> None:
 
 def test_nothing_known_and_nothing_measured() -> None:
     assert one(trial())["by"] == "unknown"
-    nothing = predict.predicted(pd.DataFrame([trial(status="failed")]))
-    assert nothing.empty and list(nothing.columns) == predict.COLUMNS
+    nothing = expected.predicted(pd.DataFrame([trial(status="failed")]))
+    assert nothing.empty and list(nothing.columns) == expected.PREDICTED_COLUMNS

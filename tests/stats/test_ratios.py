@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from diskbook.stats import ratios, verdicts
+from diskbook.stats import ratios
 from support import synthetic
 
 
@@ -157,15 +157,15 @@ def test_same_disk_as_two_arms_rarely_differs() -> None:
 
 
 def test_holm_by_hand() -> None:
-    assert verdicts.holm(np.array([0.01, 0.04, 0.03, np.nan])) == pytest.approx(
+    assert ratios.holm(np.array([0.01, 0.04, 0.03, np.nan])) == pytest.approx(
         [0.03, 0.06, 0.06, np.nan], nan_ok=True
     )
-    assert verdicts.holm(np.array([])).size == 0
+    assert ratios.holm(np.array([])).size == 0
 
 
 def test_benjamini_hochberg_by_hand() -> None:
     # Sorted .01 .02 .03 .5 times 4/1, 4/2, 4/3, 4/4: .04 .04 .04 .5.
-    found = verdicts.benjamini_hochberg(np.array([0.5, 0.01, 0.03, 0.02]))
+    found = ratios.benjamini_hochberg(np.array([0.5, 0.01, 0.03, 0.02]))
     assert found == pytest.approx([0.5, 0.04, 0.04, 0.04])
 
 

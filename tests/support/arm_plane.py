@@ -21,7 +21,7 @@ from azure.mgmt.compute import ComputeManagementClient
 from azure.mgmt.network import NetworkManagementClient
 from azure.mgmt.resource.resources import ResourceManagementClient
 
-from diskbook.cloud.azure import models
+from diskbook.cloud.azure import clients
 from diskbook_emulator.arm import Settings, create_app
 from diskbook_emulator.arm.operations import Operations, Work
 from diskbook_emulator.server import make_ca_and_cert
@@ -136,7 +136,7 @@ class World:
         self.resource = self.client(ResourceManagementClient)
 
     def client(self, kind: Any, token: str = TOKEN) -> Any:
-        models.fill(kind.__module__.rpartition(".")[0])
+        clients.fill_models(kind.__module__.rpartition(".")[0])
         transport = ScaledSleep(self.slept, connection_verify=str(self.ca))
         transport.open()
         return kind(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.clusters.stats.volume_bound import Load, Setup
-from diskbook.design import schema, volume_words
+from diskbook.design import arm_words, schema
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts import catalog, disk_options
 from diskbook.facts.units import KIB, MB
@@ -222,7 +222,7 @@ def single_ms(arm: Arm, load: Workload, truth: Truth) -> float:
     if not arm.volume.startswith("mirror"):
         return latency
     latency = latency * truth.write_factor + truth.hop_ms if load.write_pct else latency
-    remote = 2 * truth.hop_ms if volume_words.is_remote(arm) else 0.0
+    remote = 2 * truth.hop_ms if arm_words.is_remote(arm) else 0.0
     return latency + remote + (0.0 if load.write_pct else (1 - truth.local_share) * truth.hop_ms)
 
 

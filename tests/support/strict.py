@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import pytest
 from azure.core.pipeline.transport import RequestsTransport
 
-from diskbook.cloud.azure import models
+from diskbook.cloud.azure import clients
 
 SENT = {"PUT": "create", "PATCH": "update", "POST": "create"}
 GOT, ACCEPTED = "read", "accepted"  # an answer of 202 is a request's echo, which need not be whole
@@ -97,7 +97,7 @@ def model(place: tuple[str, str]) -> type:
 @functools.cache
 def _fields(cls: type) -> dict[str, tuple[Any, Any]]:
     """Fields of a model by their name on the wire: the SDK's record of it, and its type."""
-    models.fill(cls.__module__.rpartition(".models.")[0])  # names on the wire among other things
+    clients.fill_models(cls.__module__.rpartition(".models.")[0])  # names on the wire among other things
     module = importlib.import_module(cls.__module__)
     exported = importlib.import_module(cls.__module__.rpartition(".")[0])
     hints = typing.get_type_hints(cls, vars(module), {"_models": exported})

@@ -8,7 +8,7 @@ import pytest
 
 import diskbook.importing
 import diskbook.tools
-from diskbook.tools import remarks
+from diskbook.tools import record
 from diskbook.tools.record import CACHED
 
 _ROOMS = (*diskbook.tools.__path__, *diskbook.importing.__path__)
@@ -16,16 +16,16 @@ SOURCES = "".join(path.read_text("utf-8") for room in _ROOMS for path in Path(ro
                   if path.name != "remarks.py")  # fmt: skip
 
 
-@pytest.mark.parametrize("phrase", [*remarks.PACED, remarks.ABOUT_DEPTH, *remarks.DOUBTFUL])
+@pytest.mark.parametrize("phrase", [*record.PACED, record.ABOUT_DEPTH, *record.DOUBTFUL])
 def test_a_phrase_that_decides_is_one_that_a_reader_writes(phrase: str) -> None:
     assert phrase in SOURCES
 
 
 def test_pauses_are_told_from_other_remarks() -> None:
-    assert remarks.is_paced(["no latencies were recorded", "pauses (-j) limited the rate"])
-    assert not remarks.is_paced(["latencies are completion latencies", CACHED])
+    assert record.is_paced(["no latencies were recorded", "pauses (-j) limited the rate"])
+    assert not record.is_paced(["latencies are completion latencies", CACHED])
 
 
 def test_doubts_are_told_from_what_a_reader_must_only_know() -> None:
     told = ("latencies are completion latencies", CACHED, "reads are cut off and left out")
-    assert remarks.doubtful(told) == told[1:]
+    assert record.doubtful(told) == told[1:]

@@ -12,7 +12,7 @@ from checks import simulate
 from checks.simulate import LEVELS, Design, Level, Truth
 from diskbook.design.model import Comparison
 from diskbook.design.vocabulary import Scope, Verdict
-from diskbook.stats import verdicts
+from diskbook.stats import ratios
 from diskbook.stats.compare import compare
 
 pytestmark = pytest.mark.whole
@@ -44,7 +44,7 @@ def shares(tables: list[pd.DataFrame], margin: float) -> tuple[dict[str, float],
     so each is adjusted as the only comparison of its family.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verdicts, "adjust", lambda p, family, scope: p.map(lambda one: verdicts.holm([one])[0]))
+        patch.setattr(ratios, "adjust", lambda p, family, scope: p.map(lambda one: ratios.holm([one])[0]))
         items = [headline(f"run-{number}", margin) for number in range(len(tables))]
         table = compare(pd.concat(tables, ignore_index=True), items).table
     found = table.pivot(index="workload", columns="scope", values="verdict")

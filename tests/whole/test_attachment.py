@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.design import after_attach as planned_early
+from diskbook.design import attachments as planned_early
 from diskbook.design.schema import EARLY
 from diskbook.design.totals import measured_rows
 from diskbook.report.analysis.run import analyse
@@ -73,7 +73,7 @@ def test_trials_come_right_after_an_attach_and_after_settling(tmp_path: Path) ->
     early, late = analysed.trials[analysed.trials["status"] == EARLY], measured_rows(analysed.trials)
     assert len(early) == len(late) == 6  # of each visit one
     assert early["since_attach_s"].max() < 2.5 and late["since_attach_s"].min() > 3.4
-    assert plans.blocks_of(run) == planned_early.plan(run.scenario)
+    assert plans.blocks_of(run) == planned_early.plan_after_attach(run.scenario)
 
     truth = json.loads((run.folder / "truth.json").read_text())
     drawn = [played.drawn_ms(rows, truth).groupby(rows["arm"]).mean() for rows in (early, late)]

@@ -8,7 +8,7 @@ import nbformat
 import papermill
 import pytest
 
-from diskbook.facts import articles, paths
+from diskbook.facts import paths
 from diskbook.report.analysis.run import analyse
 from support import synthetic
 
@@ -39,7 +39,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, set[P
 
 def test_every_article_and_its_claims_are_shown(executed: tuple[str, Path, set[Path]]) -> None:
     shown = executed[0]
-    for article in articles.names():
+    for article in paths.article_names():
         assert f"Claims of {article} (published)" in shown and f"figures of {article} (published)" in shown
 
 

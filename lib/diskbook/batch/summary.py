@@ -13,9 +13,9 @@ from diskbook.batch import notebook, run_lookup as shelves
 from diskbook.batch.loop import CUT, FAILED, FINISHED, RUNNING, SKIPPED, UNPAID, WAITING, Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.design.vocabulary import Provenance
+from diskbook.facts.errors import visible
 from diskbook.facts.files import write_atomic
 from diskbook.facts.units import duration
-from diskbook.facts.untrusted_text import visible
 from diskbook.report.analysis import report as reports
 from diskbook.report.show import html as show_html
 from diskbook.results.run import Run

@@ -14,9 +14,8 @@ import click
 from diskbook import __version__
 from diskbook.cli.groups import LazyGroup
 from diskbook.facts import paths
-from diskbook.facts.errors import DiskbookError, Stopped
-from diskbook.facts.lazy_import import lacking
-from diskbook.facts.untrusted_text import guard
+from diskbook.facts.errors import DiskbookError, Stopped, guard
+from diskbook.facts.neighbours import lacking
 
 COMMANDS = {
     "batch": "diskbook.cli.batch:batch",

@@ -67,7 +67,7 @@ def sweep(
     """
     from diskbook.cli import document_of
     from diskbook.facts.errors import UsageError
-    from diskbook.measure.runs import sweep as sweep_runs, sweep_text
+    from diskbook.measure.runs import sweep as sweep_runs
 
     if with_foreign and (as_json or not (delete and group)):
         raise UsageError("--with-foreign asks before it deletes one group: add --delete --group, no --json")
@@ -77,18 +77,18 @@ def sweep(
             failed = sweep_runs.remove(leftovers, click.echo) if delete else []
         show_json(document_of.sweep(leftovers, failed))
         sys.exit(3 if failed or (leftovers.goes and not delete) else 0)
-    click.echo(sweep_text.text_of(leftovers))
+    click.echo(sweep_runs.sweep_text(leftovers))
     if not leftovers.goes:
         return
     if not delete:
         named = f" --group {group}" if group else ""
-        click.echo(f"{sweep_text.going(leftovers)} to go: 'diskbook sweep --delete{named}' deletes")
+        click.echo(f"{sweep_runs.going(leftovers)} to go: 'diskbook sweep --delete{named}' deletes")
         sys.exit(3)
     if with_foreign:
-        click.confirm(sweep_text.foreign_question(leftovers), abort=True)
+        click.confirm(sweep_runs.foreign_question(leftovers), abort=True)
     failed = sweep_runs.remove(leftovers, click.echo)
     for text in failed:
         click.echo(f"left: {text}", err=True)
     if failed:
         sys.exit(3)
-    click.echo(f"{sweep_text.going(leftovers)} deleted, and read back")
+    click.echo(f"{sweep_runs.going(leftovers)} deleted, and read back")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from diskbook.facts.errors import unknown
-from diskbook.facts.lazy_import import imported
+from diskbook.facts.neighbours import imported
 
 
 class SuggestingGroup(click.Group):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from diskbook.facts.wrap import terminal_width, wrapped
+from diskbook.facts.table_writers import terminal_width, wrapped
 
 if TYPE_CHECKING:
     from diskbook.cli.documents import Document

@@ -65,7 +65,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     """
     from diskbook.cli import document_of
     from diskbook.design import scenario_file
-    from diskbook.measure.plan import own as own_plan, terminal as plan_text
+    from diskbook.measure.plan import cost as own_plan, terminal as plan_text
 
     target = plan_text.target_of(
         *(options[name] for name in ("half_width", "power", "effect", "between_runs"))
@@ -82,7 +82,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     words = ["diskbook", "run", scenario, "--preset", preset, *_asked_of_a_run(settings, options)]
     if options["cloud"] == "inventory":
         asked = {key: options[key] for key in ("hosts", "folder") if options[key] is not None}
-        chosen, sections = own_plan.sections(chosen, asked)
+        chosen, sections = own_plan.own_sections(chosen, asked)
         estimate = None
         words += ["--cloud", "inventory", *(f"--{key}={value}" for key, value in asked.items())]
     else:

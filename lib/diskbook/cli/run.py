@@ -158,13 +158,13 @@ def _note(
     from diskbook.cloud import connect
     from diskbook.cloud.azure.recording import pack as record
     from diskbook.design.vocabulary import Provenance
-    from diskbook.measure.runs import debug, replan
+    from diskbook.measure.runs import begin, debug
     from diskbook.report.analysis import needs
     from diskbook.report.show import run as show_run
 
     folder.check_signed()
     if resumed and (changed := overrides(options)):
-        replan.change(folder, file, changed)
+        begin.change_settings(folder, file, changed)
     connect.update_on_resume(folder, azure)
     debug.note(folder, options["debug_minutes"])
     if options["expires"] is not None:

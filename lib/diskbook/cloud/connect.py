@@ -13,13 +13,13 @@ from azure.core import AzureClouds
 from azure.mgmt.core.tools import get_arm_endpoints
 
 from diskbook.cloud import kinds
-from diskbook.cloud.azure import private, signin, ssh_source, subscription
+from diskbook.cloud.azure import private, signin, ssh_source
 from diskbook.cloud.azure.clients import Clients, Cloud
-from diskbook.cloud.azure.recording.of_run import recorder_of
+from diskbook.cloud.azure.recording.pack import recorder_of
 from diskbook.design.model import PUBLIC, Network, Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.hosts import fit, hosts_file
+from diskbook.hosts import hosts_file
 from diskbook.results.run import Run
 
 # For clouds that the SDK does not know by name, such as Azure Stack Hub: where Azure Resource Manager is, and
@@ -52,7 +52,7 @@ def choose_azure(asked: Mapping[str, Any], region: str, network: Network = PUBLI
         In one line, when anything is missing or nobody is signed in.
     """
     source = _ssh_source(asked.get("ssh_source"), network)
-    chosen = subscription.find(asked.get("subscription"))
+    chosen = signin.find_subscription(asked.get("subscription"))
     endpoint = _endpoint()
     identity = signin.identity(Clients(_azure({"subscription": chosen.id, "endpoint": endpoint})), region)
     return {
@@ -85,7 +85,7 @@ def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path)
     asked
         `hosts`, a file; or `folder`, of this machine, by default the run's own folder.
     scenario
-        From `own_hosts.fit.as_own`.
+        From `hosts_file.as_own`.
     run_folder
         Of the run.
 
@@ -97,14 +97,16 @@ def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path)
     if "hosts" in asked and "folder" in asked:
         raise UsageError("--folder goes without --hosts, which names folders itself; leave one out")
     if "hosts" in asked:
-        return fit.placed(scenario, hosts_file.read(asked["hosts"]), Path(asked["hosts"]).name)
+        return hosts_file.placed(scenario, hosts_file.read(asked["hosts"]), Path(asked["hosts"]).name)
     machines = list(dict.fromkeys(arm.machine for arm in scenario.arm))
     if len(machines) > 1:
         raise UsageError(
             f"scenario {scenario.name} needs the hosts {', '.join(machines)}; name them: --hosts FILE"
         )
     folder = Path(asked["folder"]).expanduser() if "folder" in asked else run_folder
-    return fit.placed(scenario, [hosts_file.this_machine(machines[0], str(folder.resolve()))], "this machine")
+    return hosts_file.placed(
+        scenario, [hosts_file.this_machine(machines[0], str(folder.resolve()))], "this machine"
+    )
 
 
 def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:
@@ -120,7 +122,7 @@ def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:
         return
     if used is None:
         raise UsageError("a subscription or an SSH source goes with a run on Azure, not with this one")
-    if "subscription" in asked and subscription.find(asked["subscription"]).id != used["subscription"]:
+    if "subscription" in asked and signin.find_subscription(asked["subscription"]).id != used["subscription"]:
         raise UsageError(f"a run stays in its subscription, here {used['subscription']}; begin a new one")
     if "ssh_source" in asked:
         source = _ssh_source(asked["ssh_source"], run.scenario.network)
@@ -135,7 +137,7 @@ def azure_clients(subscription_id: str | None = None) -> Clients:
     UsageError
         When no subscription is named. Whether anybody is signed in shows at the first request.
     """
-    chosen = subscription.find(subscription_id)
+    chosen = signin.find_subscription(subscription_id)
     return Clients(_azure({"subscription": chosen.id, "endpoint": _endpoint()}))
 
 
@@ -185,7 +187,7 @@ def recorded(manifest: Mapping[str, Any]) -> Cloud:
 def _recorded(manifest: Mapping[str, Any]) -> dict[str, Any]:
     used = manifest.get("azure")
     if not used:
-        return {"subscription": subscription.find().id, "endpoint": _endpoint()}
+        return {"subscription": signin.find_subscription().id, "endpoint": _endpoint()}
     check_endpoint(used.get("endpoint"))
     if used.get("ssh_source") == private.SSH_SOURCE:
         return dict(used)

@@ -6,25 +6,63 @@ It writes a subclass of `CloudKind`, and lists an instance under the entry point
     stack = "my_package.stack:STACK"
 
 `diskbook run SCENARIO --cloud stack` then uses it. Its clients are those of the Azure SDK.
+
+One line of the doctor: what was checked, how it came out, and what to change where it failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from azure.core.exceptions import AzureError
+
+from diskbook.cloud.azure import refusals
 from diskbook.cloud.azure.clients import Clients, Cloud
-from diskbook.cloud.check import Check
 from diskbook.design.model import Scenario
 from diskbook.design.schedule import Block
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
-from diskbook.facts.lazy_import import imported
+from diskbook.facts.neighbours import imported
 from diskbook.results.run import Run
+
+
+class State(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    FAILS = "fails"
+    NOT_ASKED = "not asked"  # what it rests on failed before
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was looked at; `text` is what was seen, or what is wrong with its remedy."""
+
+    name: str
+    state: State
+    text: str
+
+
+def look(name: str, ask: Callable[[], str]) -> Check:
+    """Ask, and make a line of the answer, or of the error and its remedy."""
+    try:
+        return Check(name, State.OK, ask())
+    except AzureError as error:
+        return Check(name, State.FAILS, refusals.with_advice(error))
+    except DiskbookError as error:
+        return Check(name, State.FAILS, str(error))
+
+
+def not_asked(names: Sequence[str], why: str) -> list[Check]:
+    """Lines of what could not be asked."""
+    return [Check(name, State.NOT_ASKED, why) for name in names]
+
 
 CLOUDS = {
     "azure": "diskbook.measure.clouds:AZURE",

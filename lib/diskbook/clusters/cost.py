@@ -5,7 +5,7 @@ import math
 from diskbook.clusters.design import fleets, loss_rules
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.clusters.stats.volume_bound import Bound, Load, Setup
-from diskbook.design import volume_words
+from diskbook.design import arm_words
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts import catalog
 from diskbook.facts.delays import DELAYS_S
@@ -66,7 +66,7 @@ def created(scenario: Scenario) -> list[str]:
         + (f"; its witness is a storage account (StorageV2, {redundancy})" if item.witness == "cloud" else "")
         for item in scenario.cluster
     ]
-    volumes = [f"  volume: {volume_words.made(scenario, volume)}" for volume in scenario.volume]
+    volumes = [f"  volume: {arm_words.made(scenario, volume)}" for volume in scenario.volume]
     return [*clusters, *volumes, *_local_nvme(scenario)]
 
 

@@ -1,17 +1,21 @@
-"""How long a run takes apart from its trials: machines and disks made, moved, filled, failed and deleted."""
+"""How long a run takes apart from its trials: machines and disks made, moved, filled, failed and deleted.
+
+Calls of one replicate that attach and detach disks: for pools, in blocks, failover tests and losses.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from diskbook.design import after_attach, attachments, layout, schedule
+from diskbook.design import attachments, layout, schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
 from diskbook.facts import catalog, disk_options, neighbours
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.units import MB, MIB
-from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
+from diskbook.tools.protocol import OVERWRITE_BLOCK_BYTES
 
 DRILL_S = 120.0  # roughly: a machine off and on, a disk moved
 OWN_DISK_MB_S = 200.0
@@ -166,7 +170,7 @@ def settled_groups(scenario: Scenario) -> int:
 
 def settling_s(scenario: Scenario) -> float:
     """Time that disks of one replicate settle, with the trials right after their attaches (`early`), in s."""
-    visits = attached_anew(scenario)[1] * max(scenario.design.settle_s, after_attach.trial_s(scenario))
+    visits = attached_anew(scenario)[1] * max(scenario.design.settle_s, attachments.trial_s(scenario))
     return visits + settled_groups(scenario) * scenario.design.settle_s
 
 
@@ -210,3 +214,40 @@ def _mb_s(scenario: Scenario, disk: Disk) -> float:
         machine = next(arm.machine for arm in scenario.arm if arm.disk == disk.name)
         return catalog.vm_size(scenario.machine_named(machine).size).cached_mb_s or 100.0
     return disk_options.limits(disk).mb_s
+
+
+@dataclass(frozen=True)
+class AttachCalls:
+    """Calls by what they are for, and how often each disk is detached.
+
+    One call attaches or detaches all disks of a pool on one machine; other disks take a call each. The
+    scenario's checks, which each replicate makes once, are left out.
+    """
+
+    pools: int
+    blocks: float
+    drills: float
+    losses: int
+    detached: Mapping[str, float]
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return self.pools + self.blocks + self.drills + self.losses
+
+
+def attach_calls(scenario: Scenario) -> AttachCalls:
+    """Count the attach and detach calls of one replicate."""
+    blocks, drills = moves_by_disk(scenario), moves_of_drills(scenario)
+    losses = neighbours.volume_rules.all_taken_away(scenario) if scenario.loss else ()
+    taken = [disks for loss in losses for disks in loss.disks.values()]
+    detached: Counter[str] = Counter(disk for disks in taken for disk in disks)
+    for moves in (blocks, drills):
+        detached.update({disk: off for disk, (_, off) in moves.items()})  # type: ignore[arg-type]
+    return AttachCalls(
+        pools=sum(len(scenario.pool_machines(disk.name)) for disk in scenario.data_disks),
+        blocks=sum(map(sum, blocks.values())),
+        drills=sum(map(sum, drills.values())),
+        losses=2 * len(taken),
+        detached=detached,
+    )

@@ -3,6 +3,8 @@
 Pure: prices come in as a `PriceList`. Machines are billed by the second, disks and addresses by the begun
 hour, on-demand bursting and the transactions of Standard disks by use. Left out, since small or unknown:
 outgoing traffic, taxes, the transactions of OS disks and of prefilling, discounts.
+
+What one replicate more would cost: for the report, from the dated table of prices alone.
 """
 
 from __future__ import annotations
@@ -10,11 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from diskbook.cost import durations
 from diskbook.design import schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
-from diskbook.facts import catalog, disk_options, neighbours
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts import catalog, disk_options, neighbours, prices
+from diskbook.facts.errors import DiskbookError
 from diskbook.facts.prices import HOURS_A_MONTH, Meter, Price, PriceList
 from diskbook.stats import expected
 
@@ -301,3 +306,37 @@ def _most_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:
     if size is not None:
         caps.append(float(size.uncached_burst_iops or size.uncached_iops))
     return min(caps)
+
+
+PRICED = (Provenance.AZURE, Provenance.EMULATED)
+"""Provenances whose machines and disks have a price of Azure."""
+
+
+class Priced(NamedTuple):
+    """USD of one replicate, None where a price is not known; and what that rests on, in words."""
+
+    usd: float | None
+    basis: str
+
+
+def another_replicate(scenario: Scenario, provenance: str) -> Priced:
+    """Price one more replicate of a scenario, at list price.
+
+    Parameters
+    ----------
+    provenance
+        Of the run; what was not measured on Azure, nor emulated, has no price.
+    """
+    if provenance not in PRICED:
+        return Priced(None, f"has no price here: {provenance} machines and disks are not Azure's to bill")
+    try:
+        known = prices.from_table(scenario.region, meters(scenario), prices.table())
+        bill = estimate(scenario, known, 0.0, replicates=1)
+    except DiskbookError as error:
+        return Priced(None, f"has no price here: {error}")
+    if bill.unpriced:
+        return Priced(None, f"has no price here: none is known of {', '.join(bill.unpriced)}")
+    what = "costs that at list price"
+    if provenance == Provenance.EMULATED:
+        what = "would cost that in Azure at list price; emulated, it is free"
+    return Priced(bill.usd, f"{what} ({known.source})")

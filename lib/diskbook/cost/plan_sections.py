@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from diskbook.cloud.azure.offers import Quota
 from diskbook.cost.durations import overwrite_s, settling_s
 from diskbook.cost.estimate import MARGIN, Estimate, Line, of_disks
-from diskbook.design import network_rules, schedule
+from diskbook.design import company_rules, schedule
 from diskbook.design.model import Arm, Disk, Machine, Network, Scenario
 from diskbook.facts import catalog, disk_options, neighbours, table_writers
 from diskbook.facts.catalog import DiskLimits
@@ -69,13 +69,13 @@ def _interfaces(scenario: Scenario) -> str:
 
 def _network(network: Network) -> list[str]:
     """An existing subnet and the way into it, which are not the run's, nor what they cost."""
-    place = network_rules.subnet(network) if network.is_private else None
+    place = company_rules.subnet(network) if network.is_private else None
     if place is None:
         return []
     way = f"jump host {network.jump_host}"
     if network.bastion:
         way = (
-            f"tunnels of Bastion {network.bastion} in {network_rules.bastion_group(network)}, which stands "
+            f"tunnels of Bastion {network.bastion} in {company_rules.bastion_group(network)}, which stands "
             "already: its price is not the run's"
         )
     return [

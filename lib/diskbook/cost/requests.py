@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from diskbook.cloud.azure import policy
-from diskbook.cloud.azure.polling import poll_interval_s
-from diskbook.cost import attach_calls, durations
+from diskbook.cloud.azure import preflight
+from diskbook.cloud.azure.clients import poll_interval_s
+from diskbook.cost import durations
 from diskbook.design.model import Scenario
 from diskbook.facts.delays import DELAYS_S
 
@@ -71,7 +71,7 @@ class Requests:
 def of_run(scenario: Scenario) -> Requests:
     """Count what a run sends from its first check to its tear-down."""
     made, replicates = creating(scenario), scenario.design.replicates
-    calls = attach_calls.of_replicate(scenario)
+    calls = durations.attach_calls(scenario)
     moves = replicates * calls.total
     # Before a disk is moved all machines of its replicate are asked where it is; LUNs before and after.
     attached = replicates * durations.moves(scenario)[0]
@@ -95,7 +95,7 @@ def creating(scenario: Scenario) -> Counter[str]:
     local = replicates * sum(scenario.os_disk_of(machine.name) is not None for machine in scenario.machine)
     windows = replicates * sum(machine.os == "windows" for machine in scenario.machine)
     made = Counter(_FIRST)
-    made["POST checkPolicyRestrictions"] = len(policy.contents(scenario, ""))
+    made["POST checkPolicyRestrictions"] = len(preflight.contents(scenario, ""))
     made.update({f"{method} {kind}": 1 for kind in _NETWORK for method in ("PUT", "GET")})
     addresses = () if scenario.network.is_private else ("publicIPAddresses",)
     for kind, number in [("disks", disks), *((kind, machines) for kind in (*addresses, *_OF_MACHINE))]:

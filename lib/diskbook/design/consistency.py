@@ -1,11 +1,82 @@
-"""Whether the records of a scenario fit one another: names, references, pairings, tools, number of trials."""
+"""Whether the records of a scenario fit one another: names, references, pairings, tools, number of trials.
+
+Whether loads that ask for a state of the disk or of its host cache can have it.
+
+Names in a scenario that stand for other entries of it.
+"""
 
 from __future__ import annotations
 
-from diskbook.design import state_rules
-from diskbook.design.model import IMPORTED, Comparison, Scenario
-from diskbook.design.references import refer
+from diskbook.design.model import IMPORTED, Arm, Comparison, Scenario, Workload
 from diskbook.facts import neighbours
+from diskbook.facts.catalog import OWN_DISK
+from diskbook.facts.errors import unknown
+
+
+def check_states(scenario: Scenario) -> None:
+    """Hold region, data and cache state of every load against what its arms measure.
+
+    Not of imported results, which are as they are.
+
+    Raises
+    ------
+    ValueError
+        With one sentence on the first that cannot be had.
+    """
+    if scenario.scenario.article == IMPORTED:
+        return
+    for load in scenario.workload:
+        _check_load(load)
+    for arm, load in scenario.cells:
+        _check_cell(scenario, arm, load)
+
+
+def _check_load(load: Workload) -> None:
+    where = f"[[workload]] {load.name}"
+    if load.data == "compressible" and not load.write_pct:
+        raise ValueError(
+            f'{where}: data = "compressible", but it writes nothing; leave data out, or set write_pct'
+        )
+    if load.data == "compressible" and (load.verbatim is not None or load.is_fleet):
+        raise ValueError(f"{where}: its line of DiskSpd says what is written (-Z); leave data out")
+    if load.region == "unwritten" and load.verbatim is not None:
+        raise ValueError(f"{where}: its line of DiskSpd says where it begins (-B); leave region out")
+    if load.region == "unwritten" and load.cache_state != "any":
+        raise ValueError(f"{where}: no cache holds what nobody wrote; leave cache_state or region out")
+
+
+def _check_cell(scenario: Scenario, arm: Arm, load: Workload) -> None:
+    """A place or a cache of one's own takes a disk that is attached by itself."""
+    where = f"[[workload]] {load.name} on {arm.name}"
+    asked = [
+        f'{key} = "{value}"'
+        for key, value, default in (
+            ("region", load.region, "filled"),
+            ("cache_state", load.cache_state, "any"),
+        )
+        if value != default
+    ]
+    if not asked:
+        return
+    disk = None if arm.volume else scenario.disk_named(arm.disk)
+    if disk is None or disk.ephemeral or disk.sku == OWN_DISK:
+        raise ValueError(
+            f"{where}: {asked[0]} is for managed disks that arms measure by themselves; leave it out, or set "
+            "arms to such"
+        )
+    if load.cache_state == "warm" and scenario.machine_named(arm.machine).os != "linux":
+        raise ValueError(
+            f'{where}: cache_state = "warm" is for Linux machines, where fio reads the working set'
+        )
+
+
+def refer(scenario: Scenario, where: str, **references: str) -> None:
+    """Make sure that names, by kind of entry, are those of entries; ValueError with the nearest if not."""
+    for kind, name in references.items():
+        known = [item.name for item in getattr(scenario, kind)]
+        if name not in known:
+            raise ValueError(str(unknown(kind, name, known, where)))
+
 
 MOST_TRIALS = 100_000
 MOST_HEADLINES = 5
@@ -26,7 +97,7 @@ def check(scenario: Scenario) -> None:
     if scenario.has_clusters:
         neighbours.volume_rules.check(scenario)
     _check_arms(scenario)
-    state_rules.check(scenario)
+    check_states(scenario)
     for item in scenario.comparison:
         _check_comparison(scenario, item)
     _check_tools(scenario)

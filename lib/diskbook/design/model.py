@@ -20,12 +20,12 @@ from pydantic import (
     model_validator,
 )
 
-from diskbook.design.diskspd_line import workload as diskspd_line_workload
+from diskbook.design.diskspd_line import arguments as diskspd_line_workload
 from diskbook.design.diskspd_line.arguments import parse
-from diskbook.facts import articles
+from diskbook.facts import paths
 from diskbook.facts.catalog import EPHEMERAL
+from diskbook.facts.errors import LINES, is_visible
 from diskbook.facts.units import GIB, KIB, MIB
-from diskbook.facts.untrusted_text import LINES, is_visible
 from diskbook.facts.validation import known_name
 
 PRESETS = ("quick", "standard", "full")
@@ -79,7 +79,7 @@ class Question(Record):
     title: str
     question: str
     region: AzureName
-    article: Annotated[str, known_name("article", lambda: (*articles.names(), IMPORTED, NO_ARTICLE))] = (
+    article: Annotated[str, known_name("article", lambda: (*paths.article_names(), IMPORTED, NO_ARTICLE))] = (
         NO_ARTICLE
     )
     # The article whose conditions the emulator plays; one kind of disk had other latencies elsewhere.
@@ -295,7 +295,7 @@ class Workload(Record):
     @model_validator(mode="before")
     @classmethod
     def _of_line(cls, raw: Any) -> Any:
-        return diskspd_line_workload.expand(_with_jobs(raw))
+        return diskspd_line_workload.expand_workload(_with_jobs(raw))
 
     def meets(self, arm: str) -> bool:
         """Whether the arm is measured with this workload."""

@@ -1,40 +1,79 @@
-"""Reading scenario files: TOML, preset, overrides, and messages that name file, key and remedy."""
+"""Reading scenario files: TOML, preset, overrides, and messages that name file, key and remedy.
+
+What a preset leaves out of a scenario's file: rows by name, and what is about them alone.
+"""
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from diskbook.design import (
-    azure_rules,
-    company_rules,
-    consistency,
-    failover_rules,
-    leave_out,
-    load_curves,
-    mistakes,
-    network_rules,
-    probes,
-    sweeps,
-)
+from diskbook.design import azure_rules, company_rules, consistency, derived_workloads, mistakes
 from diskbook.design.model import PRESETS, Scenario
 from diskbook.facts import neighbours, paths, toml_file
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.facts.lazy_import import imported
+from diskbook.facts.neighbours import imported
 from diskbook.facts.rules import UNKNOWN_SIZE
-from diskbook.facts.validation import (
-    Mistake,
-    MistakesError,
-    Wording,
-    mistakes as say_all,
-    one_line,
-    refusal,
-)
+from diskbook.facts.validation import Mistake, MistakesError, Wording, mistakes as say_all, one_line, refusal
+
+KINDS = frozenset({"machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill", "loss"})
+Names = Sequence[Any]
+"""Names as a file has them, which may be anything: nothing of it has been checked yet."""
+
+
+def left_out(raw: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Take rows out of a file's tables, and with them comparisons and shares of workloads.
+
+    Parameters
+    ----------
+    raw
+        The file's tables; lists of tables are lists.
+    names
+        By kind of row, e.g. ``{"arm": ["s2d-3-zones"]}``. Losses of a volume go with it.
+
+    Returns
+    -------
+    dict
+        The tables without those rows, without the comparisons of those arms and workloads, and without the
+        workloads that were for those arms only.
+    """
+    arms = names.get("arm", ())
+    left = {kind: [row for row in rows if row.get("name") not in names[kind]] if kind in names else rows
+            for kind, rows in raw.items()}  # fmt: skip
+    gone = names.get("volume", ())
+    if "loss" in left:
+        left["loss"] = [row for row in left["loss"] if row.get("volume") not in gone]
+    workloads = [_pruned(row, arms) for row in left.get("workload", [])]
+    left["workload"] = [row for row in workloads if row is not None]
+    there = _names(left["workload"])
+    loads = [name for name in _names(raw.get("workload", [])) if name not in there]
+    if "comparison" in left:
+        left["comparison"] = [row for row in left["comparison"] if not _is_about(row, arms, loads)]
+    return left
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> Names:
+    return [row.get("name") for row in rows]
+
+
+def _pruned(row: Mapping[str, Any], arms: Names) -> Mapping[str, Any] | None:
+    """A workload without some of its arms; None where it had no others."""
+    listed = row.get("arms")
+    if not isinstance(listed, list) or not any(name in arms for name in listed):
+        return row
+    kept = [name for name in listed if name not in arms]
+    return {**row, "arms": kept} if kept else None
+
+
+def _is_about(comparison: Mapping[str, Any], arms: Names, loads: Names) -> bool:
+    named = comparison.get("arm"), comparison.get("base_arm")
+    return any(name in arms for name in named) or comparison.get("workload") in loads
+
 
 SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
@@ -185,7 +224,9 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
 
 def _form(raw: Mapping[str, Any]) -> Scenario:
     """Build a scenario; ValueError with the first mistake, or all of pydantic's."""
-    scenario = probes.expand(load_curves.expand(Scenario.model_validate(dict(raw))))
+    scenario = derived_workloads.expand_probes(
+        derived_workloads.expand_shares(Scenario.model_validate(dict(raw)))
+    )
     consistency.check(scenario)
     return scenario
 
@@ -216,12 +257,12 @@ def _broken(scenario: Scenario, asks_azure: bool) -> list[str]:
     rules = azure_rules.check(scenario)
     if asks_azure:
         rules = [rule for rule in rules if rule.rule != UNKNOWN_SIZE]
-    broken = [*rules, *failover_rules.check(scenario)]
+    broken = [*rules, *azure_rules.failover_problems(scenario)]
     for what, hook in CHECKS.items():
         broken += imported(hook, f"the check of {what}")(scenario)
     return [
         str(rule)
-        for rule in (*broken, *network_rules.check(scenario.network), *company_rules.check(scenario))
+        for rule in (*broken, *company_rules.check_network(scenario.network), *company_rules.check(scenario))
     ]
 
 
@@ -277,15 +318,15 @@ def _lay_over(raw: dict[str, Any], layers: Mapping[str, Mapping[str, Any]], file
             raw, {key: table for key, table in changes.items() if key not in ("sweep", "leave_out")}, where
         )
     for where, changes in layers.items():
-        raw.update(leave_out.apply(raw, _left_out(raw, changes.get("leave_out", {}), where)))
+        raw.update(left_out(raw, _left_out(raw, changes.get("leave_out", {}), where)))
 
 
 def _left_out(raw: Mapping[str, Any], names: Any, where: str) -> Mapping[str, list[str]]:
     """Check what a preset leaves out: kinds that there are, and lists of names that there are."""
     place = f"{where} leave_out"
     for kind, listed in _table(names, place).items():
-        if kind not in leave_out.KINDS:
-            raise unknown("key", kind, leave_out.KINDS, place)
+        if kind not in KINDS:
+            raise unknown("key", kind, KINDS, place)
         if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
             raise UsageError(f'{place}: write {kind} as a list of names, for example {kind} = ["a", "b"]')
         known = [str(row.get("name")) for row in raw.get(kind, [])]
@@ -297,9 +338,9 @@ def _left_out(raw: Mapping[str, Any], names: Any, where: str) -> Mapping[str, li
 
 def _make_workloads(raw: dict[str, Any], file: str) -> None:
     try:
-        made = sweeps.workloads(raw)
+        made = derived_workloads.workloads(raw)
     except ValidationError as error:
-        texts = [mistake.text for mistake in say_all(error, sweeps.Sweeps, raw, WORDING)]
+        texts = [mistake.text for mistake in say_all(error, derived_workloads.Sweeps, raw, WORDING)]
         raise refusal(file, texts, raw) from None
     except ValueError as error:
         raise UsageError(f"{file}: {error}") from None

@@ -1,4 +1,7 @@
-"""The words that tables, gates and reports judge by; each is its own text."""
+"""The words that tables, gates and reports judge by; each is its own text.
+
+Steps, reservation keys and limits of failover tests and of checks of reservations.
+"""
 
 from __future__ import annotations
 
@@ -121,3 +124,25 @@ class Verdict(StrEnum):
 
 WITHHELD = (Verdict.CAPPED, Verdict.SATURATED, Verdict.SINCE_ATTACH, Verdict.INVALID)
 """Verdicts whose latency ratio is neither drawn nor pooled with others."""
+
+
+SILENCE_S = 2.0
+"""Seconds without a write from which on a machine counts as failed."""
+TAKE_OVER_STEPS = {
+    "noticed": "failure noticed",
+    "off": "machine off",
+    "detached": "disk detached",
+    "started": "other machine started",
+    "attached": "disk attached",
+    "seen": "disk seen as ours",
+    "preempted": "reservation taken over",
+    "verified": "blocks verified",
+    "written": "first write",
+}
+"""Steps of a take-over in words, in their order."""
+
+RESERVATION_TYPE = 5
+"""Type of the persistent reservation: write exclusive, registrants only (SPC-4)."""
+RESERVATION_TYPE_WORDS = "Write Exclusive, registrants only"
+RESERVATION_KEYS = (0xD15C0001, 0xD15C0002)
+"""Reservation keys of the first and the second machine."""

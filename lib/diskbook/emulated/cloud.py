@@ -12,8 +12,7 @@ from typing import Any
 
 from diskbook.cloud import connect
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
-from diskbook.cloud.check import Check
-from diskbook.cloud.kinds import Asked, CloudKind, Found, Leftover
+from diskbook.cloud.kinds import Asked, Check, CloudKind, Found, Leftover
 from diskbook.design.model import Scenario
 from diskbook.design.schedule import Block
 from diskbook.design.vocabulary import Provenance

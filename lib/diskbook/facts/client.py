@@ -2,19 +2,25 @@
 
 A client is a user on a computer. The secret lies outside of all run folders, readable by that user alone; a
 folder, a key or a tag that carries its signature (HMAC-SHA256, RFC 2104) was made here.
+
+Number the manifests that this client signs for a run folder, so that an older one is noticed if put back.
+
+The newest number of each folder lies next to the secret of this client (`client.home`). Who can only write to
+run folders does not reach it. A note outlives its folder: an older manifest may be put back there later.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import os
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError
@@ -134,3 +140,67 @@ def _new_secret() -> bytes:
     secret = _secret()
     assert secret is not None
     return secret
+
+
+_REVISION_PATIENCE_S = 10.0
+
+
+def newest_revision(folder: Path) -> int:
+    """Newest number that was noted for a run folder; 0 where there is none."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(_note_of(folder).read_text("ascii"))
+    return 0
+
+
+def note_revision(folder: Path, number: int) -> None:
+    """Take a number for the newest of a run folder, also where it is lower than the one before."""
+    with _opened(folder) as file:
+        _write(file, number)
+
+
+@contextlib.contextmanager
+def following_revision(folder: Path, number: int) -> Iterator[int]:
+    """Yield the next number for a run folder; when the with block has written the manifest, it is noted.
+
+    Parameters
+    ----------
+    folder
+        Locked meanwhile: of several writers the last one has the highest number.
+    number
+        The one that its manifest has now.
+
+    Raises
+    ------
+    DiskbookError
+        When another process writes this manifest for long.
+    """
+    with _opened(folder) as file:
+        following = max(newest_revision(folder), number) + 1
+        yield following
+        _write(file, following)
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[IO[bytes] | None]:
+    """Lock the note of a run folder; None where it cannot be written, which must keep no run from its end."""
+    path, file = _note_of(folder), None
+    busy = DiskbookError(f"the manifest of {folder} is being written by another process for long; try again")
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            home().mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            file = stack.enter_context(files.locked(path, busy, _REVISION_PATIENCE_S))
+        yield file
+
+
+def _write(file: IO[bytes] | None, number: int) -> None:
+    if file is not None:
+        with contextlib.suppress(OSError):
+            file.truncate(0)
+            file.write(str(number).encode())
+            file.flush()
+
+
+def _note_of(folder: Path) -> Path:
+    name = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return home() / "revisions" / name

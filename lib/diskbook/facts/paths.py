@@ -1,10 +1,19 @@
-"""Where the workbook keeps things, relative to the clone."""
+"""Where the workbook keeps things, relative to the clone.
+
+Articles whose figures were published: `data/reference/articles.csv`.
+
+Read settings from the environment; one that cannot be meant is refused in one sentence.
+"""
 
 from __future__ import annotations
 
+import csv
 import os
 import re
+from functools import cache
 from pathlib import Path
+
+from diskbook.facts.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[3]
 NOTEBOOKS = ROOT / "notebooks"
@@ -28,3 +37,44 @@ def is_address(text: object) -> bool:
 def runs_root() -> Path:
     """Folder that holds the runs: $DISKBOOK_RUNS, else data/runs of the clone."""
     return Path(os.environ.get("DISKBOOK_RUNS", RUNS))
+
+
+@cache
+def article_names() -> tuple[str, ...]:
+    """Names of the articles, in the order of the table."""
+    with (REFERENCE / "articles.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(row["article"] for row in csv.DictReader(file))
+
+
+SSH_CONFIG = "DISKBOOK_SSH_CONFIG"
+"""Names another file than ~/.ssh/config, as `ssh -F` does; known hosts and keys may be named in it."""
+
+
+def seconds_from_environment(variable: str, usual: float, most: float) -> float:
+    """Read how long something may take, s.
+
+    Parameters
+    ----------
+    variable
+        Name of the environment variable.
+    usual
+        What holds where it is not set, or empty.
+    most
+        The longest that is allowed, s; more is taken for as much.
+
+    Raises
+    ------
+    UsageError
+        When it is no number above 0.
+    """
+    text = os.environ.get(variable) or str(usual)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise UsageError(
+            f"environment: {variable} is '{text}', and must be a number of seconds above 0, as {usual:g}; "
+            "set it to one, or take it away"
+        )
+    return min(value, most)

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from diskbook.facts import unpack
+from diskbook.facts import files
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import MIB
 from diskbook.facts.validation import one_line
@@ -33,10 +33,10 @@ def read(path: Path, missing: str) -> dict[str, Any]:
     try:
         if path.stat().st_size > MOST:
             raise UsageError(f"{path.name}: more than {MOST // MIB} MiB is too large to be meant")
-        return tomllib.loads(unpack.read(path, most=MOST, packed=False).decode())
+        return tomllib.loads(files.read_packed(path, most=MOST, packed=False).decode())
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(missing) from None
-    except unpack.BrokenError as error:
+    except files.BrokenError as error:
         raise UsageError(f"{path}: this cannot be read: {error.why}") from None
     except OSError as error:
         raise UsageError(f"{path}: this cannot be read: {error.strerror or error}") from None

@@ -138,3 +138,8 @@ def utc_text(epoch_s: float, timespec: str = "seconds") -> str:
         How finely, as `datetime.isoformat` takes it.
     """
     return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec=timespec)
+
+
+def now_utc() -> str:
+    """Return the time as ISO 8601 text in UTC, to the microsecond."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

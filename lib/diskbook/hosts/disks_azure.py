@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from diskbook.design.layout import MARK_ROOM
-from diskbook.facts.disk_list import FIRST_DATA_NAMESPACE, NVME_MODEL
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.linux import FIRST_DATA_NAMESPACE, NVME_MODEL
 from diskbook.hosts.device import MARK_BYTES, Device, Facts, data_at_edges
 from diskbook.hosts.ssh import Connection
 

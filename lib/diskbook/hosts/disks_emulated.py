@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from diskbook.facts.disk_list import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
+from diskbook.facts.linux import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
 from diskbook.hosts.device import Device, Facts
 from diskbook.hosts.ssh import Connection
 

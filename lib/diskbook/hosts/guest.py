@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from diskbook.facts import proc_stat
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts import linux
+from diskbook.facts.errors import visible
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import CPU_AFTER, CPU_BEFORE
 from diskbook.hosts.ssh import Connection
@@ -121,7 +121,7 @@ def usage(files: Mapping[str, bytes]) -> dict[str, Any] | None:
     dict
         `steal_pct` of all cores together, and `cores_busy_pct`, core by core.
     """
-    before, after = (proc_stat.ticks(files.get(name, b"")) for name in (CPU_BEFORE, CPU_AFTER))
+    before, after = (linux.cpu_ticks(files.get(name, b"")) for name in (CPU_BEFORE, CPU_AFTER))
     spent = {
         name: [max(0, end - start) for start, end in zip(before[name], after[name], strict=True)]
         for name in after

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.facts.disk_list import OS_DISK
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.linux import OS_DISK
 from diskbook.facts.units import GIB
 from diskbook.hosts import disks_emulated
 from diskbook.hosts.device import Device

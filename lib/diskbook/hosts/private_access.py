@@ -3,6 +3,8 @@
 A jump host is used as OpenSSH's ProxyJump does: its host key must be known to the user, who signs in with
 keys of their own or their agent. A tunnel is a process of the Azure CLI, opened with a connection and ended
 with it.
+
+Decide when a machine that does not answer is looked after, and when its connection is given up.
 """
 
 from __future__ import annotations
@@ -10,16 +12,68 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import fabric
 import paramiko
 
-from diskbook.facts.environment import SSH_CONFIG
+from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts.reconnect import CONNECT_S
+from diskbook.facts.paths import SSH_CONFIG
 from diskbook.hosts.tunnel import Bastion, Tunnel
+
+CONNECT_S = 10.0
+# A connection may be away for a minute; a job on the machine goes on meanwhile.
+RECONNECT_S = paths.seconds_from_environment("DISKBOOK_RECONNECT_S", usual=90.0, most=3600.0)
+LOOK_S = 3.0  # a machine that does not answer for so long is looked after, again and again
+LOOK_EVERY_S = 10.0
+CUTS = 20  # so often may one command be cut off after a while; a machine that only hangs is given up some day
+
+
+class Reconnect:
+    """For how long a machine has not answered, in time that this process was awake."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._cuts = 0
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Count from now on."""
+        self.away_s = 0.0
+        self._counted: float | None = None
+        self._look_at_s = LOOK_S
+
+    def trying(self) -> None:
+        """Note the start of an attempt."""
+        self._started = time.monotonic()
+
+    def failed(self, answered: bool = False) -> None:
+        """Note the end of an attempt that failed; `answered`: the machine had taken the command."""
+        now = time.monotonic()
+        cut = answered and now - self._started > 2 * CONNECT_S and self._cuts < CUTS
+        self._cuts += cut
+        if self._counted is None or cut:
+            self.begin_anew()  # a command that ran for a while had a connection: the outage begins now
+        else:
+            # The lid of the laptop may have been closed meanwhile; nobody tried then.
+            self.away_s += min(now - self._counted, 2 * CONNECT_S)
+        self._counted = now
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the machine has been away for too long."""
+        return self.away_s > RECONNECT_S
+
+    def look_is_due(self) -> bool:
+        """Whether it is time to look after the machine (again)."""
+        if self.away_s < self._look_at_s:
+            return False
+        self._look_at_s = self.away_s + LOOK_EVERY_S
+        return True
+
 
 _NO_KEY = "No authentication methods available"  # paramiko's words where there is no key and no agent
 _KNOWN_HOSTS = "~/.ssh/known_hosts ~/.ssh/known_hosts2"

@@ -21,10 +21,19 @@ import fabric
 import paramiko
 
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import jobs, reconnect
+from diskbook.hosts import jobs, private_access
 from diskbook.hosts.jobs import JobLost
-from diskbook.hosts.private_access import Jump, JumpAway, NoConfig, Route, Way, open_way, reason
-from diskbook.hosts.reconnect import CONNECT_S, Reconnect
+from diskbook.hosts.private_access import (
+    CONNECT_S,
+    Jump,
+    JumpAway,
+    NoConfig,
+    Reconnect,
+    Route,
+    Way,
+    open_way,
+    reason,
+)
 from diskbook.hosts.tunnel import TunnelBroken
 
 T = TypeVar("T")
@@ -269,7 +278,7 @@ class Connection:
 def _give_up_in_time(sock: socket.socket) -> None:
     """Have TCP notice a machine that was switched off: without an answer to our keep-alives it is lost."""
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(reconnect.RECONNECT_S * 1000))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(private_access.RECONNECT_S * 1000))
 
 
 def connect(host: Host, way: Way | None = None) -> fabric.Connection:

@@ -25,7 +25,7 @@ from diskbook.results.run import Run, now_utc
 from diskbook.tools import registry
 
 KEY = "inventory"
-"""Of the manifest: the hosts, as `fit.placed` found them. Only a run on hosts of one's own has it."""
+"""Of the manifest: the hosts, as `hosts_file.placed` found them. Only a run on hosts of one's own has it."""
 REPLICATE = 1
 FULL_BYTES = 64 * KIB
 """Less than this is left on a disk that is full: not what a tool prints of a trial."""

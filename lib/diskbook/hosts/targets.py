@@ -2,22 +2,115 @@
 
 A place is a file in a folder, or a block device. Each ends with a mark of the run in its last MiB, as disks
 that a run creates in a cloud do; nothing is measured, written or removed that does not carry it.
+
+Whether a block device of a host is in use, holds data, or lies in memory.
 """
 
 from __future__ import annotations
 
 import base64
 import posixpath
+import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from diskbook.design.layout import MARK_ROOM
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.units import GIB, MIB
-from diskbook.hosts import disks, disks_azure, occupancy
+from diskbook.facts.units import GIB, KIB, MIB
+from diskbook.hosts import disks, disks_azure
 from diskbook.hosts.device import MARK_BYTES, Device
 from diskbook.hosts.ssh import Connection, Output
+
+IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs", "memfd")
+MEMORY_DEVICES = ("/dev/zram", "/dev/ram", "/dev/nullb")
+UNSEEN = "unseen"
+"""A loop device's file is on a file system that the host does not show."""
+SAMPLES, SAMPLE_BYTES = 512, 64 * KIB
+
+# What a device lies on, one layer a line: devices, and the file system of a loop device's file.
+LAYERS = f"""layers() {{ for k in $(lsblk -s -n -r -o KNAME "${{1%%[*}}" 2>/dev/null); do echo "/dev/$k"
+b=$(cat "/sys/class/block/$k/loop/backing_file" 2>/dev/null) || continue
+case $b in /memfd:*) echo memfd; continue;; esac
+set -- $(findmnt -n -o FSTYPE,SOURCE -T "$(dirname "$b")" | tail -n 1); echo "${{1:-{UNSEEN}}}"
+case $2 in /dev/*) layers "$2";; esac
+done; }}
+"""
+# It opens the device for reading and writing, and exclusively; -n keeps it from writing.
+_CLAIM = "{root}wipefs -a -n {device} >/dev/null"
+_EACH_SAMPLE = """{root}sh -c 'i=0; while [ $i -lt {count} ]; do at=$(({first} + i * {blocks} / {count}))
+dd bs={size} count=1 status=none {step}
+i=$((i + 1)); done' {device}"""
+_READ = 'if="$0" skip=$at iflag=fullblock || echo unreadable'
+_EMPTY = 'if=/dev/zero of="$0" seek=$at conv=notrunc || exit 1'
+
+
+def memory_text(layers: Sequence[str]) -> str:
+    """Say that one of the layers below a place is memory, or may be; "" where none is."""
+    shown = f"({' on '.join(layers)}), which is no disk"
+    if any(layer in IN_MEMORY or layer.startswith(MEMORY_DEVICES) for layer in layers):
+        return f"lies in memory {shown}"
+    return f"may lie in memory {shown}" if UNSEEN in layers else ""
+
+
+def claiming(device: Device) -> str:
+    """Command that fails where another program holds a device by O_EXCL, as file systems and mkfs do."""
+    return _CLAIM.format(root=device.sudo, device=shlex.quote(device.target))
+
+
+def in_use_text(output: Output) -> str:
+    """Say why a script that began with `claiming` failed; "" where it did not."""
+    message = output.stderr.decode(errors="replace").strip()
+    if output.status and "busy" in message:
+        return "is in use: another program has opened it exclusively"
+    return f"cannot be opened exclusively ({message})" if output.status else ""
+
+
+def sample(connection: Connection, host: str, device: Device, start: int, end: int) -> tuple[int, str]:
+    """Read blocks spread evenly over a range of bytes of a device.
+
+    Returns
+    -------
+    tuple
+        How many blocks were looked at, and where the first data were; "" where all of them hold zeros.
+
+    Raises
+    ------
+    DiskbookError
+        When the host does not say.
+    """
+    first, blocks, count = _grid(start, end)
+    script = f"{_each_sample(device, start, end, _READ)} | cmp -n {count * SAMPLE_BYTES} - /dev/zero"
+    output = connection.run(script, timeout_s=300)
+    if output.status == 0:
+        return count, ""
+    differs = re.search(rb"differ: \w+ (\d+)", output.stdout)
+    if differs is None:
+        message = output.stderr.decode(errors="replace").strip()
+        raise DiskbookError(
+            f"host {host} does not say what is on {device.target} ({message}); nothing was written"
+        )
+    block = first + (int(differs[1]) - 1) // SAMPLE_BYTES * blocks // count
+    return count, f"holds data {block * SAMPLE_BYTES / MIB:,.1f} MiB from its start"
+
+
+def emptying(device: Device, start: int, end: int) -> str:
+    """Command that empties the blocks that `sample` reads, so that the next run finds a blank device."""
+    return _each_sample(device, start, end, _EMPTY)
+
+
+def _grid(start: int, end: int) -> tuple[int, int, int]:
+    """First block of a range, how many blocks it has, and how many of them are looked at."""
+    first, last = start // SAMPLE_BYTES, end // SAMPLE_BYTES
+    return first, last - first, min(SAMPLES, last - first)
+
+
+def _each_sample(device: Device, start: int, end: int, step: str) -> str:
+    first, blocks, count = _grid(start, end)
+    sizes = {"size": SAMPLE_BYTES, "first": first, "blocks": blocks, "count": count, "step": step}
+    return _EACH_SAMPLE.format(root=device.sudo, device=shlex.quote(device.target), **sizes)
+
 
 OVER_A_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs")
 SPARE_BYTES, SPARE_SHARE = GIB, 0.05
@@ -25,7 +118,7 @@ SPARE_BYTES, SPARE_SHARE = GIB, 0.05
 
 # One line a fact, its name first.
 _LOOK = (
-    occupancy.LAYERS.replace("{", "{{").replace("}", "}}")
+    LAYERS.replace("{", "{{").replace("}", "}}")
     + """p={path}; d=$p; [ -d "$p" ] || d=$(dirname "$p")
 if [ -b "$p" ]; then echo "kind device"; elif [ -d "$p" ]; then echo "kind folder"
 elif [ -e "$p" ] || [ -L "$p" ]; then echo "kind file"; elif [ -d "$d" ]; then echo "kind new"
@@ -123,7 +216,7 @@ def check_file(host: str, place: Place, facts: dict[str, str]) -> dict[str, Any]
     """Refuse a place that would not measure a disk, or has no room; return what is recorded of it."""
     file_system, _, source = facts.get("system", "").partition(" ")
     source = source.strip()
-    memory = occupancy.memory_text([file_system, source, *facts.get("layers", "").split()[1:]])
+    memory = memory_text([file_system, source, *facts.get("layers", "").split()[1:]])
     if memory:
         raise _refused(host, place.path, f"{memory}; name another folder")
     try:
@@ -155,7 +248,7 @@ def check_device(connection: Connection, host: str, place: Place, facts: dict[st
     seen = disks_azure.facts(connection, device, kinds=())
     if seen.in_use:
         raise _refused(host, place.path, f"{' and '.join(seen.in_use)}; nothing was written: free it first")
-    _check_free(connection.run(occupancy.claiming(device)), host, place)
+    _check_free(connection.run(claiming(device)), host, place)
     looked_at, data = _sampled(connection, host, device, place.needed_bytes)
     holds = " and ".join(seen.foreign) or data
     if holds and seen.mark != place.mark and not place.allow_destroy:
@@ -177,14 +270,14 @@ def check_device(connection: Connection, host: str, place: Place, facts: dict[st
 
 def _check_free(output: Output, host: str, place: Place) -> None:
     """Refuse a device that another program holds, by what a script said that began with `claiming`."""
-    if why := occupancy.in_use_text(output):
+    if why := in_use_text(output):
         raise _refused(host, place.path, f"{why}; nothing was written: free it first")
 
 
 def _sampled(connection: Connection, host: str, device: Device, n_bytes: int) -> tuple[str, str]:
     """Look for data on a device whose first `n_bytes` are to be written; say what was looked at."""
-    written, data = occupancy.sample(connection, host, device, 0, n_bytes)
-    rest, more = occupancy.sample(connection, host, device, n_bytes, device.size_bytes - MARK_ROOM)
+    written, data = sample(connection, host, device, 0, n_bytes)
+    rest, more = sample(connection, host, device, n_bytes, device.size_bytes - MARK_ROOM)
     blocks = (
         f"{written} blocks of 64 KiB over the {n_bytes / MIB:,.0f} MiB to be written, {rest} over the rest"
     )
@@ -203,7 +296,7 @@ def _device(host: str, place: Place, facts: dict[str, str]) -> Device:
     elif size < place.size_bytes:
         why = f"has {size / GIB:.2f} GiB, and {place.size_bytes / GIB:.2f} GiB are measured; measure less "
         why += "(all_workloads.working_set_gib)"
-    elif memory := occupancy.memory_text(facts.get("layers", "").split()):
+    elif memory := memory_text(facts.get("layers", "").split()):
         why = f"{memory}; name another"
     if why:
         raise _refused(host, place.path, why)
@@ -223,7 +316,7 @@ def make(connection: Connection, host: str, place: Place, read_back: dict[str, A
         return device
     if place.is_device:
         write = device.sudo + _WRITE_MARK.format(file=shlex.quote(device.target), block=_mark_block(device))
-        output = connection.run(f"{occupancy.claiming(device)} && {write}", stdin=place.mark)
+        output = connection.run(f"{claiming(device)} && {write}", stdin=place.mark)
         _check_free(output, host, place)
     else:
         _make_file(connection, host, place)
@@ -247,7 +340,7 @@ def known(connection: Connection, host: str, place: Place, read_back: dict[str, 
             "written there"
         )
     if place.is_device:
-        _check_free(connection.run(occupancy.claiming(device)), host, place)
+        _check_free(connection.run(claiming(device)), host, place)
         if signatures := _new_signatures(connection, device, read_back):
             raise _refused(host, place.path, f"{signatures} since the run marked it; nothing was written")
     return device
@@ -281,14 +374,14 @@ def remove(connection: Connection, place: Place, read_back: dict[str, Any], fill
         return f"{place.target} does not carry the mark of this run, so it was left as it is"
     script = f"rm -f -- {shlex.quote(place.target)}"
     if place.is_device:
-        why = occupancy.in_use_text(connection.run(occupancy.claiming(device)))
+        why = in_use_text(connection.run(claiming(device)))
         why = why or _new_signatures(connection, device, read_back)
         if why:
             return f"{place.target} {why}, so it was left as it is"
         zeros = f"{device.sudo}dd if=/dev/zero of={shlex.quote(place.target)} conv=notrunc,fsync status=none"
         steps = []
         if filled:
-            steps = [occupancy.emptying(device, 0, place.needed_bytes), f"{zeros} count=1 bs={MIB}"]
+            steps = [emptying(device, 0, place.needed_bytes), f"{zeros} count=1 bs={MIB}"]
         # Last: until then it is known as ours.
         steps.append(f"{zeros} count=1 bs={MARK_BYTES} seek={_mark_block(device)}")
         script = " && ".join(steps)

@@ -9,7 +9,7 @@ import base64
 from importlib import resources
 
 from diskbook.tools import diskspd
-from diskbook.tools.diskspd.install import INSTALL
+from diskbook.tools.diskspd.command import INSTALL
 from diskbook.tools.protocol import Tool
 
 EXTENSION = "diskbook-setup"

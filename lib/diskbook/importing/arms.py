@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import visible
 from diskbook.importing import file_words, layout as layouts, loads, names
 from diskbook.importing.files import Source
 from diskbook.importing.layout import Layout, Meaning

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from diskbook.facts import unpack
-from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts import files
+from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.importing import formats
 from diskbook.importing.fio import logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
@@ -64,10 +63,10 @@ class Source:
         Raises
         ------
         UnusableError
-            When it cannot be opened; reading raises the errors of `unpack.opened`.
+            When it cannot be opened; reading raises the errors of `files.open_packed`.
         """
         with _readable(self):
-            return unpack.opened(self.path, self.shown, most, packed=self.path.suffix == ".gz")
+            return files.open_packed(self.path, self.shown, most, packed=self.path.suffix == ".gz")
 
     def read(self) -> bytes:
         """Return its content.
@@ -77,7 +76,7 @@ class Source:
         DiskbookError
             When it cannot be read, or is too large to be a result.
         """
-        with self.open(unpack.WHOLE) as stream:
+        with self.open(files.WHOLE) as stream:
             return stream.read()
 
     def head(self) -> bytes:

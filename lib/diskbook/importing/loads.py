@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from diskbook.facts.units import GIB, KIB, MIB
-from diskbook.tools import remarks
+from diskbook.tools import record
 from diskbook.tools.record import Direction, Load, Measurement
 
 _SECTOR = 512
@@ -61,7 +61,7 @@ def asked(measurement: Measurement) -> dict[str, float | None]:
     """What a file tells of what was asked for, and of bytes done an I/O; None where it does not."""
     load = measurement.load
     size = _bytes_counted(list(measurement.directions.values()))
-    about = any(remark.startswith(remarks.ABOUT_DEPTH) for remark in measurement.flags)
+    about = any(remark.startswith(record.ABOUT_DEPTH) for remark in measurement.flags)
     unknown = load.queue_depth is None or load.threads is None or about
     each = None if unknown else (load.threads or 1) * (load.queue_depth or 1)
     return {

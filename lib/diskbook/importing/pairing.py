@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.design.model import FLEET
-from diskbook.facts.errors import DiskbookError
+from diskbook.facts.errors import DiskbookError, visible
 from diskbook.facts.units import NS_PER_US, utc_text
-from diskbook.facts.untrusted_text import visible
 from diskbook.importing import files as import_files, fleets, loads, table
 from diskbook.importing.files import Sorted, Source
 from diskbook.importing.fio import log_unit, logs_of_a_job as job_logs

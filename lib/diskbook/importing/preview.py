@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import visible
 from diskbook.importing.pairing import Entry
 from diskbook.importing.run import Planned
 

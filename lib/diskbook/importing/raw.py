@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from diskbook.facts import unpack
+from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.facts.units import MIB
@@ -149,18 +149,18 @@ def _log_file(folder: Path, entry: Mapping[str, str]) -> LogFile:
     """A raw log, which may be large: checked against its hash, never held as a whole."""
     path = path_of(folder, entry)
     _check(path, entry["sha256"])
-    return LogFile(entry["path"], lambda: unpack.opened(path))
+    return LogFile(entry["path"], lambda: files.open_packed(path))
 
 
 def _check(path: Path, sha256: str) -> None:
     digest = hashlib.sha256()
     try:
-        with unpack.opened(path) as stream:
+        with files.open_packed(path) as stream:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
     except FileNotFoundError:
         raise DiskbookError(f"{path} is missing; restore the raw results of this run") from None
-    except (OSError, unpack.BrokenError) as error:
+    except (OSError, files.BrokenError) as error:
         why = getattr(error, "why", error)
         raise DiskbookError(f"{path} cannot be unpacked ({why}); restore the raw results") from None
     if digest.hexdigest() != sha256:

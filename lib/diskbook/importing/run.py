@@ -14,8 +14,7 @@ from typing import Any
 
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
-from diskbook.facts.errors import DiskbookError, UsageError, unknown
-from diskbook.facts.untrusted_text import is_visible, visible
+from diskbook.facts.errors import DiskbookError, UsageError, is_visible, unknown, visible
 from diskbook.importing import (
     arms,
     files as import_files,

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 from diskbook.design.model import IMPORTED
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import catalog, paths
-from diskbook.facts.errors import UsageError, unknown
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.importing import loads, named_limits, names as import_names
 from diskbook.importing.layout import Meaning
 from diskbook.importing.named_limits import Named

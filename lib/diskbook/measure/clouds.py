@@ -11,12 +11,11 @@ from typing import Any
 from diskbook.cloud import connect
 from diskbook.cloud.azure import signin
 from diskbook.cloud.azure.clients import Clients, Cloud
-from diskbook.cloud.check import Check
-from diskbook.cloud.kinds import Asked, CloudKind, Found, Leftover
+from diskbook.cloud.kinds import Asked, Check, CloudKind, Found, Leftover
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import fit
+from diskbook.hosts import hosts_file
 from diskbook.measure.doctor import cloud as doctor
 from diskbook.measure.runs import leftovers
 from diskbook.results.run import Run
@@ -71,7 +70,7 @@ class _OwnHosts(CloudKind):
 
     def fitted(self, scenario: Scenario) -> Scenario:
         """Return the scenario without what only Azure can do."""
-        return fit.as_own(scenario)
+        return hosts_file.as_own(scenario)
 
     def settings(self, asked: Mapping[str, Any], scenario: Scenario, folder: Path) -> dict[str, Any]:
         """Find the hosts."""

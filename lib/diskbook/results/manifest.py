@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from diskbook.facts import unpack
-from diskbook.facts.errors import DiskbookError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts import files
+from diskbook.facts.errors import DiskbookError, visible
 
 SCHEMA = 1
 _KEPT = (
@@ -112,7 +111,7 @@ def read(path: Path) -> dict[str, Any]:
     """
     _check_plain(path.parent)
     try:
-        content = unpack.read(path, packed=False)
+        content = files.read_packed(path, packed=False)
         manifest = json.loads(content)
     except FileNotFoundError:
         raise DiskbookError(f"{path.parent} is not a run: it has no manifest.json") from None

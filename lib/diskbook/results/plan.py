@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from diskbook.design import after_attach, schedule
+from diskbook.design import attachments, schedule
 from diskbook.design.schedule import Block, PlannedTrial
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
@@ -51,7 +51,7 @@ def write(run: Run) -> None:
             **({"round": block.round} if block.trials[0].round else {}),
             **({"evidence": True} if block.evidence else {}),
         }
-        for block in [*after_attach.plan(run.scenario), *expected.blocks(run.scenario)]
+        for block in [*attachments.plan_after_attach(run.scenario), *expected.blocks(run.scenario)]
     ]
     content = {"schema": SCHEMA, "run": run.name, "scenario_sha256": _scenario_hash(run), "blocks": blocks}
     text = json.dumps(content, separators=(",", ":")) + "\n"

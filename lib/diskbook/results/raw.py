@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from diskbook.design.model import Workload
-from diskbook.facts import unpack
+from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError
 from diskbook.tools import registry
 from diskbook.tools.record import Measurement
@@ -31,10 +31,10 @@ def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
     """
     path = path_of(folder, entry)
     try:
-        content = unpack.read(path)
+        content = files.read_packed(path)
     except FileNotFoundError:
         raise DiskbookError(f"{path} is missing; restore the raw results of this run") from None
-    except (OSError, unpack.BrokenError) as error:
+    except (OSError, files.BrokenError) as error:
         why = getattr(error, "why", error)
         raise DiskbookError(f"{path} cannot be unpacked ({why}); restore the raw results") from None
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:

@@ -24,9 +24,10 @@ from typing import Any
 
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
-from diskbook.facts import client, files, neighbours, paths, revisions, unpack
+from diskbook.facts import client, files, neighbours, paths
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.files import write_atomic
+from diskbook.facts.units import now_utc
 from diskbook.results import manifest as manifests
 
 SCHEMA = manifests.SCHEMA
@@ -37,11 +38,6 @@ REVISION = "revision"
 """Key of a run's manifest: how often this client has signed it."""
 _replicates = threading.Lock()
 _CUT = "...cut short"  # ends a ledger line that was not written whole
-
-
-def now_utc() -> str:
-    """Return the time as ISO 8601 text in UTC, to the microsecond."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def runs_root() -> Path:
@@ -97,7 +93,7 @@ class Run:
     @property
     def _is_older(self) -> bool:
         """Whether this client has signed a newer manifest for this folder than the one that lies in it."""
-        newest = revisions.newest(self.folder)  # read first: a manifest is written before it is noted
+        newest = client.newest_revision(self.folder)  # read first: a manifest is written before it is noted
         return int(self.manifest.get(REVISION, 0)) < newest
 
     def check_signed(self) -> None:
@@ -134,7 +130,7 @@ class Run:
         if (self.folder / "manifest.json").exists() and not self.is_signed:
             self._write_manifest(content)
             return
-        with revisions.following(self.folder, content.get(REVISION, 0)) as revision:
+        with client.following_revision(self.folder, content.get(REVISION, 0)) as revision:
             content[REVISION] = revision
             signature = client.sign(*client.manifest_words(content))
             self._write_manifest({**content, SIGNATURE: signature})
@@ -145,7 +141,7 @@ class Run:
     def note_fetched(self) -> None:
         """Take the manifest that was fetched from a store for the newest, if this client signed it."""
         if client.is_signed_manifest(self.manifest, self.name):
-            revisions.note(self.folder, self.manifest.get(REVISION, 0))
+            client.note_revision(self.folder, self.manifest.get(REVISION, 0))
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file of the run folder, whole or not at all.
@@ -177,7 +173,7 @@ class Run:
         if not path.exists():
             return []
         try:
-            lines = unpack.read(path, packed=False).decode("utf-8").splitlines()
+            lines = files.read_packed(path, packed=False).decode("utf-8").splitlines()
         except UnicodeDecodeError as error:
             raise DiskbookError(f"{path} is damaged ({error}); restore the file") from None
         return [event for number, line in enumerate(lines, 1) if (event := _event(path, number, line, lines))]
@@ -233,7 +229,7 @@ class Run:
         path = self.folder / "raw" / f"{name}.gz"
         digest = hashlib.sha256(content).hexdigest()
         if path.exists():
-            if hashlib.sha256(unpack.read(path)).hexdigest() != digest:
+            if hashlib.sha256(files.read_packed(path)).hexdigest() != digest:
                 raise DiskbookError(f"{path} exists with other content; raw results are never overwritten")
         else:
             with self._writing():

@@ -15,7 +15,7 @@ import pandas as pd
 from diskbook.design.schema import COMPARISONS, GATES, STRATA
 from diskbook.design.vocabulary import GateStatus, Scope, Verdict
 from diskbook.facts import quantities
-from diskbook.stats import ratios, verdicts
+from diskbook.stats import ratios
 from diskbook.stats.gates import Gate, attachment
 from diskbook.stats.gates.data import DATA, MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
@@ -122,7 +122,7 @@ def compare(
         asked,
         exempt,
     )
-    alpha = plan.alpha if plan else verdicts.ALPHA
+    alpha = plan.alpha if plan else ratios.ALPHA
     level = 1 - alpha if level is None else level
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
     drafts, gate_rows, strata_rows = list[_Draft](), [], []
@@ -254,7 +254,7 @@ def _judged(drafts: list[_Draft], provenance: str, alpha: float) -> pd.DataFrame
     """Comparisons with the verdicts that follow once all p-values of a family are known."""
     rows = [_row(draft, provenance) for draft in drafts]
     table = pd.DataFrame(rows, columns=[*COMPARISONS.names, "_p"])
-    table["p_adjusted"] = verdicts.adjust(table["_p"], table["family"], table["scope"])
+    table["p_adjusted"] = ratios.adjust(table["_p"], table["family"], table["scope"])
     judged = [
         _verdict(*row, alpha)
         for row in zip(drafts, table["p_adjusted"], _equivalence(drafts, table), strict=True)
@@ -396,7 +396,7 @@ def _few_replicates(estimate: ratios.Estimate, nearest_zone: str) -> str:
 def _equivalence(drafts: list[_Draft], table: pd.DataFrame) -> pd.Series:
     """P of equivalence, adjusted like the p of difference."""
     raw = [np.nan if draft.decided else draft.estimate.p_equivalence(draft.item.margin) for draft in drafts]
-    return verdicts.adjust(pd.Series(raw, index=table.index, dtype=float), table["family"], table["scope"])
+    return ratios.adjust(pd.Series(raw, index=table.index, dtype=float), table["family"], table["scope"])
 
 
 def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float, alpha: float) -> tuple[Verdict, str]:
@@ -404,7 +404,7 @@ def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float, alpha: floa
     if draft.decided:
         return draft.decided, ""
     item, estimate = draft.item, draft.estimate
-    verdict = verdicts.decide(estimate, p_adjusted, p_equivalence, item.margin, item.family, alpha)
+    verdict = ratios.decide(estimate, p_adjusted, p_equivalence, item.margin, item.family, alpha)
     if verdict is not Verdict.INCONCLUSIVE and not _confirmed(draft, verdict, alpha):
         return Verdict.INCONCLUSIVE, f"{LIMIT_LIKE}: single I/Os do not show the same"
     excludes_one = not estimate.reason and (estimate.low > 1 or estimate.high < 1)
@@ -420,7 +420,7 @@ def _confirmed(draft: _Draft, verdict: Verdict, alpha: float) -> bool:
         return True
     p_values = single.p_difference, single.p_equivalence(margin)
     same_side = (single.ratio > 1) == (draft.estimate.ratio > 1) or verdict is Verdict.EQUIVALENT
-    return same_side and verdicts.decide(single, *p_values, margin, draft.item.family, alpha) is verdict
+    return same_side and ratios.decide(single, *p_values, margin, draft.item.family, alpha) is verdict
 
 
 def _gate_row(item: Named, gate: Gate) -> dict[str, str]:

@@ -282,7 +282,7 @@ def _trial_work(event: Event, demand: tuple[float, float, float] | None) -> _Wor
 
 
 def _prefill(event: Event) -> _Work:
-    """Written in blocks of 1 MiB (`tools.job.FILL_BLOCK_BYTES`), at random in those that the event names."""
+    """Written in blocks of 1 MiB (`tools.protocol.FILL_BLOCK_BYTES`), at random in the named ones."""
     seconds = max(float(event["real_s"]), 1e-3)
     rate = event["bytes"] / event.get("block_bytes", MIB) / seconds, event["bytes"] / MB / seconds
     return _ended(event, rate, rate)

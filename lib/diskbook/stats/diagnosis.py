@@ -1,7 +1,7 @@
 """Am I throttled, and by which limit? One finding a cell, in words, for any run that has trials.
 
 It stands on what the analysis computes: `limits.label_cells` says which cells sit on a limit and what
-corroborates that, `predict.predicted` what should bind. Pure: tables in, words out.
+corroborates that, `expected.predicted` what should bind. Pure: tables in, words out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from diskbook.design.series import diagnose
 from diskbook.design.totals import CELL
 from diskbook.design.vocabulary import Label
 from diskbook.facts.units import MB, percent
-from diskbook.stats import limits, predict, saturation
+from diskbook.stats import expected, limits, saturation
 from diskbook.stats.limits import LIMITS
 
 
@@ -118,7 +118,7 @@ def findings(
     """
     labelled = limits.label_cells(trials, series) if cells is None else cells
     rows = labelled.merge(
-        predict.predicted(trials, on_demand), on=["arm", "workload"], suffixes=("", "_predicted")
+        expected.predicted(trials, on_demand), on=["arm", "workload"], suffixes=("", "_predicted")
     )
     caps = _caps(trials)
     fell = _fell(trials, series, on_demand)

@@ -15,7 +15,7 @@ from diskbook.design.grid import grid, mean_over_repeats
 from diskbook.design.totals import measured_rows
 from diskbook.design.vocabulary import GateStatus
 from diskbook.stats.intervals import LEVEL, Interval, p_difference, student
-from diskbook.stats.verdicts import benjamini_hochberg
+from diskbook.stats.ratios import benjamini_hochberg
 
 COMMON = "all arms"
 

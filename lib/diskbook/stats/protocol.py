@@ -20,10 +20,10 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.stats.compare import FEW_REPLICATES
 from diskbook.stats.gates import data, design, limits, plan, tool
 from diskbook.stats.gates.attachment import ATTACHMENT
-from diskbook.stats.gates.generator import GENERATOR
-from diskbook.stats.gates.guest import GUEST
-from diskbook.stats.gates.plausible import PLAUSIBLE
+from diskbook.stats.gates.data import PLAUSIBLE
+from diskbook.stats.gates.guests import GUEST
 from diskbook.stats.gates.state import STATE
+from diskbook.stats.gates.tool import GENERATOR
 
 VERSION = 1
 KEYS = ("arm", "base_arm", "workload", "metric")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from diskbook.stats import intervals, verdicts
+from diskbook.stats import intervals, ratios
 from diskbook.stats.intervals import LEVEL, Interval
 
 LEAST_REPLICATES = 3
@@ -89,7 +89,7 @@ def adjusted(p: Array, headline: NDArray[np.bool_]) -> Array:
     alone = not all(part.any() for part in chosen)
     result = np.full(p.shape, np.nan)
     for part, weight in zip(chosen, weights, strict=True):
-        result[part] = np.minimum(1.0, verdicts.holm(p[part]) / (1.0 if alone else weight))
+        result[part] = np.minimum(1.0, ratios.holm(p[part]) / (1.0 if alone else weight))
     return result
 
 
@@ -98,7 +98,7 @@ def hardest_levels(headline: NDArray[np.bool_]) -> Array:
     share = np.where(headline, HEADLINE_SHARE, 1 - HEADLINE_SHARE)
     alone = headline.all() or not headline.any()
     number = np.where(headline, headline.sum(), (~headline).sum())
-    return np.asarray(verdicts.ALPHA * np.where(alone, 1.0, share) / number)
+    return np.asarray(ratios.ALPHA * np.where(alone, 1.0, share) / number)
 
 
 def between_runs(means: Array, errors: Array, df: Array, level: float = LEVEL) -> Spread:

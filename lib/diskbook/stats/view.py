@@ -1,7 +1,15 @@
-"""What all comparisons of a run share, computed once: totals, labels, checks, grids, strata."""
+"""What all comparisons of a run share, computed once: totals, labels, checks, grids, strata.
+
+Whether a ratio of latencies at depth is that of the disks: held against that of their single I/Os. Pure.
+
+A limit that holds one arm, or both, moves the ratio at depth and leaves that of single I/Os. So the two are
+compared: where they differ, the ratio at depth cannot be told from a limit. Arms whose own latency grows with
+depth unlike look the same, and are refused as well.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -13,38 +21,78 @@ from diskbook.design.grid import Grid, grid, mean_over_repeats
 from diskbook.design.series import samples
 from diskbook.design.totals import measured_rows, several_runs, trial_totals
 from diskbook.design.vocabulary import GateStatus
-from diskbook.stats import (
-    at_depth,
-    attach_effect,
-    cell_checks,
-    drift,
-    guests,
-    intervals,
-    limits,
-    losses,
-    outliers,
-    plausibility,
-    ratios,
-    strata,
-)
+from diskbook.stats import drift, intervals, limits, outliers, plausibility, ratios, strata
 from diskbook.stats.gates import (
     Gate,
     attachment,
     data,
     design,
+    guests,
     limits as limit_gates,
     passed,
     platform,
     state,
     tool,
 )
-from diskbook.stats.gates.generator import generator_gate, offered
-from diskbook.stats.gates.guest import guest_gate
+from diskbook.stats.gates.data import plausible_gate
+from diskbook.stats.gates.guests import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
-from diskbook.stats.gates.plausible import plausible_gate
+from diskbook.stats.gates.tool import generator_gate, offered
 from diskbook.stats.intervals import Interval
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.strata import Strata
+
+TOLERANCE = 0.25
+"""Share of a comparison's margin by which the two ratios may differ."""
+WIDTH = 3.2
+"""Standard errors to either side: those of 95 % with two blocks, and for several replicates of more."""
+
+
+def apart_at_depth(deep: np.ndarray, single: np.ndarray, margin: float) -> tuple[float, float, float] | None:
+    """How far the ratio at depth differs from that of single I/Os, where that is beyond the tolerance.
+
+    Each replicate is looked at by itself, since a limit may be one machine's, and all are together. The four
+    cells share one variance, around means of cells and blocks: 3 (n - 1) degrees of freedom in n blocks,
+    where differences of ratios alone would leave n - 1. With one block each, replicates stand for blocks.
+
+    Parameters
+    ----------
+    deep, single
+        Log latencies of arm and base arm, [2, replicate, block]; NaN where nothing was measured.
+    margin
+        Of the comparison, as a relative difference.
+
+    Returns
+    -------
+    tuple of float or None
+        The log of ratio at depth / ratio of single I/Os, low, high: of the replicate that is farthest out,
+        or of all; None where none is beyond the tolerance, or there is no spread to judge by.
+    """
+    logs = np.concatenate([deep, single])
+    logs = np.where(np.isfinite(logs).all(axis=0), logs, np.nan)
+    if np.isfinite(logs[0]).sum(axis=1).max(initial=0) < 2:
+        logs = logs.reshape(4, 1, -1)
+    n = np.isfinite(logs[0]).sum(axis=1)
+    logs, n = logs[:, n > 0], n[n > 0]
+    df = 3 * int((n - 1).sum())
+    if not df:
+        return None
+    around = logs - np.nanmean(logs, axis=2, keepdims=True)
+    around = around - around.mean(axis=0)
+    variance = 4 * float(np.nansum(around**2)) / df
+    of_each = np.nanmean((logs[0] - logs[1]) - (logs[2] - logs[3]), axis=1)
+    errors = np.sqrt(variance / n)
+    if len(n) > 1:
+        of_each = np.append(of_each, of_each.mean())
+        errors = np.append(errors, math.sqrt(float((errors**2).sum())) / len(n))
+    half = WIDTH * errors
+    beyond = np.abs(of_each) - half - TOLERANCE * math.log1p(margin)
+    worst = int(np.argmax(beyond))
+    if not beyond[worst] > 0:
+        return None
+    middle, width = float(of_each[worst]), float(half[worst])
+    return middle, middle - width, middle + width
+
 
 DIRECTIONS = ("commit", "read", "write")
 LATENCY = "lat_mean_ms"
@@ -68,7 +116,7 @@ class Named(Protocol):
 
 
 Exempt = Mapping[tuple[str, str], Mapping[str, str]]
-"""By arm and base arm the gates, and columns of `guests.FACTS`, that do not apply, each with its reason."""
+"""By arm and base arm the gates, and columns of `GUEST_FACTS`, that do not apply, each with its reason."""
 
 
 class Load(NamedTuple):
@@ -106,10 +154,10 @@ class View:
         self.cells = limits.label_cells(trials, parts, consumed_pct, totals)
         self.labels, self._consumed_pct = _by_cell(self.cells), consumed_pct or {}
         self._closed = _closed(self.cells)
-        self.checks = _by_cell(cell_checks.cell_checks(trials, parts, totals).reset_index())
-        self.guests = guests.by_cell(self.rows, guest)
+        self.checks = _by_cell(design.cell_checks(trials, parts, totals).reset_index())
+        self.guests = guests.guests_by_cell(self.rows, guest)
         self.starts, self._offered = held_rate.starts(self.rows), offered(self.rows)
-        self.places = cell_checks.interleaving(trials, totals)
+        self.places = design.interleaving(trials, totals)
         self.provenance = "+".join(sorted(map(str, trials["provenance"].dropna().unique())))
         self._trials, self._planned, self._named = trials, _planned(trials), directions
         self._directions = _directions(self.rows)
@@ -293,12 +341,12 @@ class View:
         by_arm = self.conditioning
         return state.state_gate(arms, by_arm, (arm, base, ratio), n_blocks, item.margin, self.provenance)
 
-    def _attach_effect(self, item: Named, direction: str) -> attach_effect.Effect | None:
+    def _attach_effect(self, item: Named, direction: str) -> attachment.Effect | None:
         """Late over early of both arms; None where no visit has a trial of both right after an attach."""
         if item.metric not in self._visits:
-            self._visits[item.metric] = attach_effect.visits(self._trials, item.metric)
+            self._visits[item.metric] = attachment.visits(self._trials, item.metric)
         arm, base = ((name, item.workload, direction) for name in (item.arm, item.base_arm))
-        return attach_effect.effect(self._visits[item.metric], arm, base)
+        return attachment.effect(self._visits[item.metric], arm, base)
 
     def _apart(self, item: Named, direction: str) -> str:
         """Say that the ratio of latencies at depth is not that of single I/Os, where that is so."""
@@ -308,7 +356,7 @@ class View:
         both = np.stack(
             self._both(self.log_means(LATENCY), LATENCY, [(item, direction), (single, direction)])
         )
-        difference = at_depth.apart(both[:, 0], both[:, 1], item.margin)
+        difference = apart_at_depth(both[:, 0], both[:, 1], item.margin)
         return "" if difference is None else limit_gates.apart_words(difference, single.workload)
 
     def _moved_by_losses(self, pair: Pair, cells: Sequence[Mapping[Any, Any]]) -> float:
@@ -319,7 +367,7 @@ class View:
         if arm[0] == base[0]:
             return 0.0
         metric = pair[0].metric
-        moved = losses.shift((arm, base), *self._both(np.log(self.grid(metric).values), metric, [pair]))
+        moved = outliers.shift((arm, base), *self._both(np.log(self.grid(metric).values), metric, [pair]))
         return float(np.nan_to_num(moved[0]))
 
     def _both(

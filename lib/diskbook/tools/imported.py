@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from diskbook.design.model import ToolName
 from diskbook.facts.errors import UsageError
-from diskbook.tools.job import Job, Target
-from diskbook.tools.protocol import Install, Releases
+from diskbook.tools.protocol import Install, Job, Releases, Target
 from diskbook.tools.record import Measurement
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from diskbook.design.diskspd_line.arguments import parse
-from diskbook.design.diskspd_line.workload import check_runnable
+from diskbook.design.diskspd_line.arguments import check_runnable, parse
 from diskbook.design.model import FLEET, TOOLS_OF_SYSTEM, Scenario, ToolName
 from diskbook.facts.errors import UsageError
-from diskbook.facts.lazy_import import LazyTable
+from diskbook.facts.neighbours import LazyTable
 from diskbook.tools.protocol import Tool
 
 TOOLS: Mapping[str, Tool] = LazyTable(

@@ -11,7 +11,7 @@ import pytest
 from checks.fuzz import texts
 from checks.fuzz.payloads import HTML, NAMES
 from checks.fuzz.targets import BrokenPromise
-from diskbook.facts import table_writers, untrusted_text
+from diskbook.facts import errors, table_writers
 from diskbook.report.show import html as show_html
 
 SHARE = 24
@@ -77,6 +77,6 @@ def test_a_table_without_escaping_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_report_that_steers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(untrusted_text, "_STEERING", frozenset())
+    monkeypatch.setattr(errors, "_STEERING", frozenset())
     found = texts.failures(["\x1b[2J"])
     assert found and all("BrokenPromise" in line or "Error" in line for line in found)

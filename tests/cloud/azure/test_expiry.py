@@ -14,7 +14,7 @@ import yaml
 from azure.core.rest import HttpRequest
 
 from diskbook.cli import main
-from diskbook.cloud.azure import expiry, keys, windows
+from diskbook.cloud.azure import expiry, keys, requests
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design import scenario_file, schedule
 from diskbook.facts.errors import DiskbookError, UsageError
@@ -139,9 +139,9 @@ def test_linux_and_windows_are_told_the_time() -> None:
     assert "systemctl poweroff" in service["content"]
     assert ["systemctl", "enable", "--now", "diskbook-expiry.timer"] in config["runcmd"]
     assert "systemctl mask --now apt-daily.timer" in config["runcmd"][-1][-1]
-    script = windows.setup_script("2026-11-21T01:40:00+00:00")
+    script = requests.windows_setup_script("2026-11-21T01:40:00+00:00")
     assert f"FromUnixTimeSeconds({datetime(2026, 11, 21, 1, 50, tzinfo=UTC).timestamp():.0f})" in script
-    assert "shutdown.exe" in script and "shutdown.exe" not in windows.setup_script()
+    assert "shutdown.exe" in script and "shutdown.exe" not in requests.windows_setup_script()
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_machines_are_deallocated_at_expiry_and_the_run_goes_on_with_new_ones(
 def test_expiry_in_the_middle_of_a_trial_stops_the_run_and_starts_no_machine_again(
     cloud: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("diskbook.hosts.reconnect.RECONNECT_S", 1.0)
+    monkeypatch.setattr("diskbook.hosts.private_access.RECONNECT_S", 1.0)
     run = begin("midway", preset="full", kept=True)
     stages.provision(run)
     (row,) = run.manifest["resource_groups"]

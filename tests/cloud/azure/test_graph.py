@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from diskbook.cloud.azure.graph import Step, longest_chain, run
-from diskbook.cloud.azure.polling import PollingPolicy, poll_interval_s
+from diskbook.cloud.azure.clients import PollingPolicy, poll_interval_s
+from diskbook.cloud.azure.provision import Step, longest_chain, run_steps
 
 
 def test_steps_get_what_they_need_and_nothing_else() -> None:
@@ -27,7 +27,7 @@ def test_steps_get_what_they_need_and_nothing_else() -> None:
         return Step(action, needs)
 
     ended: list[str] = []
-    found = run({name: note(name) for name in "dcba"}, lambda name, result: ended.append(name + result))
+    found = run_steps({name: note(name) for name in "dcba"}, lambda name, result: ended.append(name + result))
     assert found == {"a": "A", "b": "B", "c": "C", "d": "D"}
     assert seen == {"a": {}, "b": {}, "c": {"a": "A", "b": "B"}, "d": {"c": "C"}}
     assert ended[2:] == ["cC", "dD"] and sorted(ended[:2]) == ["aA", "bB"]
@@ -36,7 +36,7 @@ def test_steps_get_what_they_need_and_nothing_else() -> None:
 def test_steps_that_do_not_need_one_another_run_side_by_side() -> None:
     together = threading.Barrier(3, timeout=60)  # passed only when all three are under way
     steps = {name: Step(lambda _: together.wait()) for name in ("disk", "network", "address")}
-    assert sorted(run(steps).values()) == [0, 1, 2]
+    assert sorted(run_steps(steps).values()) == [0, 1, 2]
 
 
 def test_after_a_failure_nothing_is_begun_and_what_runs_is_waited_for() -> None:
@@ -57,13 +57,13 @@ def test_after_a_failure_nothing_is_begun_and_what_runs_is_waited_for() -> None:
         "after slow": Step(lambda _: begun.append("after slow"), ("slow",)),
     }
     with pytest.raises(RuntimeError, match="no room"):
-        run(steps)
+        run_steps(steps)
     assert ended == ["slow"] and begun == []
 
 
 def test_a_circle_is_refused() -> None:
     with pytest.raises(CycleError):
-        run({"a": Step(print, ("b",)), "b": Step(print, ("a",))})
+        run_steps({"a": Step(print, ("b",)), "b": Step(print, ("a",))})
 
 
 def test_the_longest_chain_is_found() -> None:

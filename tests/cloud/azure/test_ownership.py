@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from diskbook.cloud.azure import ownership, requests
+from diskbook.cloud.azure import inventory, requests
 
 
 def resource(identity: str, run: str | None = None, managed_by: str | None = None) -> Any:
@@ -23,17 +23,17 @@ OS_DISKS = [
 
 
 def test_what_azure_makes_for_a_machine_belongs_to_its_run() -> None:
-    assert ownership.foreign([MACHINE, EXTENSION, *OS_DISKS], "r") == []
-    assert ownership.foreign([EXTENSION, *OS_DISKS], "r") == [EXTENSION]
-    assert ownership.foreign([MACHINE, ATTACHED], "r") == [ATTACHED]
+    assert inventory.foreign([MACHINE, EXTENSION, *OS_DISKS], "r") == []
+    assert inventory.foreign([EXTENSION, *OS_DISKS], "r") == [EXTENSION]
+    assert inventory.foreign([MACHINE, ATTACHED], "r") == [ATTACHED]
 
 
 def test_what_is_another_run_s_or_nobody_s_does_not() -> None:
     others = [resource("/g/virtualMachines/vm2", "s"), resource("/g/disks/d")]
-    assert ownership.foreign([MACHINE, *others], "r") == others
+    assert inventory.foreign([MACHINE, *others], "r") == others
 
 
 def test_a_message_names_a_few_and_counts_the_rest() -> None:
     disks = [resource(f"/g/disks/d{number}") for number in range(8)]
-    text = ownership.foreign_text(disks, "r")
+    text = inventory.foreign_text(disks, "r")
     assert text == "disks d0, disks d1, disks d2, disks d3, disks d4 and 3 more without the tag of run r"

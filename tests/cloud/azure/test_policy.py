@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from diskbook.cloud.azure import policy, refusals
+from diskbook.cloud.azure import preflight, refusals
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 from diskbook.design import scenario_file
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
@@ -24,7 +24,7 @@ def clients(plane: World) -> Iterator[Clients]:
 def _problems(plane: World, clients: Clients, policies: dict[str, Any], **settings: Any) -> list[str]:
     assert plane.raw("PUT", "/diskbook/offer", json={"policies": policies}).status_code == 200
     chosen = {key.replace("__", "."): value for key, value in settings.items()}
-    return policy.problems(clients, scenario_file.load("zone-disks", "quick", chosen))
+    return preflight.policy_problems(clients, scenario_file.load("zone-disks", "quick", chosen))
 
 
 def test_a_tag_that_is_required_is_named_once(plane: World, clients: Clients) -> None:
@@ -51,7 +51,7 @@ def test_regions_and_sizes_that_are_allowed_are_named(plane: World, clients: Cli
 
 
 def test_a_named_group_is_asked_and_not_made(plane: World, clients: Clients) -> None:
-    contents = policy.contents(
+    contents = preflight.contents(
         scenario_file.load("zone-disks", "quick", {"azure.resource_group": "theirs"}), "s"
     )
     assert not [content for content in contents if content.what == "resource groups"]
@@ -65,7 +65,7 @@ def test_who_may_not_ask_is_told_nothing(plane: World, clients: Clients) -> None
 
 
 def test_a_denial_without_details_is_passed_on() -> None:
-    content = policy.Content("network interfaces", "", "", {"type": "Microsoft.Network/networkInterfaces"})
+    content = preflight.Content("network interfaces", "", "", {"type": "Microsoft.Network/networkInterfaces"})
     denial = {"policyInfo": {"policyAssignmentId": "/x/nsg-needed"}}
-    said = policy._sentence(content, "westeurope", denial, public=False)
+    said = preflight._sentence(content, "westeurope", denial, public=False)
     assert said == "policy nsg-needed refuses network interfaces as the run makes them; ask its owner"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook.cloud.azure.polling import poll_interval_s
+from diskbook.cloud.azure.clients import poll_interval_s
 from diskbook_emulator.arm.throttle import Buckets, Charge
 
 

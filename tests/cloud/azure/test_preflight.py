@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud.azure import clients, offers, preflight, sizes
+from diskbook.cloud.azure import clients, offers, preflight
 from diskbook.cloud.azure.offers import Offer, Region
 from diskbook.cost import plan_sections as cost_text
-from diskbook.design import scenario_file, size_rules
+from diskbook.design import azure_rules, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
@@ -190,14 +190,14 @@ def test_a_retired_size_names_its_substitute() -> None:
 )  # fmt: skip
 def test_a_day_is_read_as_the_api_writes_it_and_as_iso(text: str, day: date | None) -> None:
     """RetirementDateUtc has the month first."""
-    assert sizes.day_of(text) == day
+    assert offers.day_of(text) == day
 
 
 def test_a_date_that_cannot_be_read_is_the_tables() -> None:
     unread = Offer("Standard_D4s_v3", "", "", frozenset(), True, {"RetirementDateUtc": "soon"})
-    assert sizes.retired_on("Standard_D4s_v3", unread) == date(2029, 11, 15)
+    assert offers.retired_on("Standard_D4s_v3", unread) == date(2029, 11, 15)
     listed = replace(unread, capabilities={"RetirementDateUtc": "09/03/2024"})
-    assert sizes.retired_on("Standard_D4s_v3", listed) == date(2024, 9, 3)
+    assert offers.retired_on("Standard_D4s_v3", listed) == date(2024, 9, 3)
     assert said(zone_disks(), region(zone_disks(), RetirementDateUtc="09/03/2026"))[0].startswith(
         "[[machine]] vm1: Standard_D4as_v4 was retired on 2026-09-03; take "
     )
@@ -211,7 +211,7 @@ def test_the_emulated_list_writes_dates_and_controllers_as_azure_does(plane: Wor
     assert here["standard_d2s_v6"].capabilities["DiskControllerTypes"] == "NVMe"
     assert here["standard_d2s_v6"].capabilities["HyperVGenerations"] == "V2"
     assert not any("Burst" in name for size in here.values() for name in size.capabilities)
-    assert not any(sizes.differences(size) for size in here.values())
+    assert not any(offers.differences(size) for size in here.values())
 
 
 # What may stand in for a size
@@ -246,7 +246,7 @@ def test_a_size_with_nvme_alone_gets_advice_of_its_kind(plane: World) -> None:
     scenario = zone_disks(**machines)
     here = offers.ask(clients_at(plane), "westeurope")
     names = preflight.similar(scenario, scenario.machine[0], here, TODAY)
-    assert names and all(sizes.traits(name, None).controller == "NVMe" for name in names)
+    assert names and all(offers.traits(name, None).controller == "NVMe" for name in names)
 
 
 def test_a_size_of_no_table_is_what_azure_says_of_it() -> None:
@@ -258,15 +258,15 @@ def test_a_size_of_no_table_is_what_azure_says_of_it() -> None:
     known = replace(here, sizes={**here.sizes, "standard_d8xyz_v9": new})
     assert said(scenario, known) == []
     assert "region westeurope offers no Standard_D8xyz_v9" in said(scenario, here)[0]
-    assert sizes.differences(new) == (
+    assert offers.differences(new) == (
         "Standard_D8xyz_v9 is in no table: Azure says 12,800 uncached IOPS and 290 MB/s; what it bursts to "
         "is not known"
     )
-    assert sizes.of_scenario(scenario, known) == [sizes.differences(new)]
+    assert offers.of_scenario(scenario, known) == [offers.differences(new)]
     assert "Standard_D8xyz_v9" in cost_text.limits(scenario) and "in no table" in cost_text.limits(scenario)
     silent = replace(new, capabilities={})
-    assert set(sizes.limits(silent).values()) == {None}
-    assert "its cells are labelled 'limit not known'" in sizes.differences(silent)
+    assert set(offers.limits(silent).values()) == {None}
+    assert "its cells are labelled 'limit not known'" in offers.differences(silent)
 
 
 def test_where_azure_and_the_table_differ_is_one_line() -> None:
@@ -274,7 +274,7 @@ def test_where_azure_and_the_table_differ_is_one_line() -> None:
     offer = Offer(
         "Standard_E2bs_v5", "", "", frozenset(), True, {**rows, "DiskControllerTypes": "NVMe, SCSI"}
     )
-    assert sizes.differences(offer) == (
+    assert offers.differences(offer) == (
         "Standard_E2bs_v5: Azure says 8 data disks, the table 4; Azure's figures are used"
     )
 
@@ -282,8 +282,8 @@ def test_where_azure_and_the_table_differ_is_one_line() -> None:
 def test_windows_is_refused_where_its_disks_cannot_be_told() -> None:
     scenario = volumes(**{"machine.single.size": "Standard_E32s_v5"})
     offer = Offer("Standard_E32s_v5", "", "", frozenset(), True, {"DiskControllerTypes": "NVMe"})
-    traits = {"Standard_E32s_v5": sizes.traits("Standard_E32s_v5", offer)}
-    ((machine, why),) = size_rules.problems(scenario, traits)
+    traits = {"Standard_E32s_v5": offers.traits("Standard_E32s_v5", offer)}
+    ((machine, why),) = azure_rules.size_problems(scenario, traits)
     assert machine == "single" and "documented in two ways" in why
     with pytest.raises(DiskbookError, match="Standard_E32s_v6 has an NVMe disk controller alone"):
         volumes(**{"machine.single.size": "Standard_E32s_v6"})

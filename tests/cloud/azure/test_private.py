@@ -17,8 +17,8 @@ from diskbook.cloud.azure import private, requests
 from diskbook.cloud.connect import clients_of
 from diskbook.design import scenario_file
 from diskbook.emulated.cloud import clients as emulator_clients
-from diskbook.facts.environment import SSH_CONFIG
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.paths import SSH_CONFIG
 from diskbook.hosts.ssh import Connection
 from diskbook.measure.runs import stages
 from diskbook.results.run import Run
@@ -117,7 +117,7 @@ def _check_command(run: Run) -> None:
         connection._transport().close()  # as when the network goes
         assert connection.run("echo again").stdout == b"again\n"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("diskbook.hosts.reconnect.RECONNECT_S", 0.1)
+        patch.setattr("diskbook.hosts.private_access.RECONNECT_S", 0.1)
         with (
             Connection(replace(host, route=None)) as straight,
             pytest.raises(DiskbookError, match=r"cannot be reached|not the one"),

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud.azure import limits, readback, requests
+from diskbook.cloud.azure import offers, readback, requests
 from diskbook.cloud.azure.attach import Attachments
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.azure.create import Maker, Place
-from diskbook.design import size_rules
+from diskbook.design import azure_rules
 from diskbook.design.model import Disk, Machine
 from diskbook.facts import arm, catalog
 from diskbook.facts.disk_options import OPTIONS, Option
@@ -48,12 +48,12 @@ def _interface(maker: Maker, spec: Machine = MACHINE) -> Any:
         "address": maker.address("r1-vm1", spec.zone),
         "group": maker.security_group(),
     }
-    size = limits.sizes(maker.clients, "westeurope", {spec.size})[spec.size]
+    size = offers.measured_sizes(maker.clients, "westeurope", {spec.size})[spec.size]
     return maker.interface("r1-vm1", spec, parts, size)
 
 
 def _machine(maker: Maker, ultra: bool = False) -> dict[str, Any]:
-    size = limits.sizes(maker.clients, "westeurope", {MACHINE.size})[MACHINE.size]
+    size = offers.measured_sizes(maker.clients, "westeurope", {MACHINE.size})[MACHINE.size]
     return maker.machine("r1-vm1", MACHINE, _interface(maker), size, images={"linux": "1.0.10"}, ultra=ultra)
 
 
@@ -222,7 +222,7 @@ def test_controller_and_image_are_asked_for_by_the_size(
     body = requests.machine(
         MACHINE.model_copy(update={"size": size}), "westeurope", {}, name="r1-vm1", nic_id="x", user="u",
         public_key="k", host_key=requests.KeyPair("private", "public"), image_version="1.0.10",
-        traits=size_rules.documented(catalog.vm_size(size)),
+        traits=azure_rules.documented(catalog.vm_size(size)),
     )  # fmt: skip
     profile = body["properties"]["storageProfile"]
     assert (profile.get("diskControllerType"), profile["imageReference"]["sku"]) == (controller, image)
@@ -233,7 +233,10 @@ def test_a_controller_that_the_size_has_not_is_refused(maker: Maker, monkeypatch
         body["properties"]["storageProfile"]["diskControllerType"] = "SCSI"
 
     spec = MACHINE.model_copy(update={"size": "Standard_D2s_v6"})
-    nic, size = _interface(maker, spec), limits.sizes(maker.clients, "westeurope", {spec.size})[spec.size]
+    nic, size = (
+        _interface(maker, spec),
+        offers.measured_sizes(maker.clients, "westeurope", {spec.size})[spec.size],
+    )
     _altered(monkeypatch, "machine", scsi)
     with pytest.raises(DiskbookError, match="can't boot with DiskControllerTypes"):
         maker.machine("r1-vm1", spec, nic, size, images={"linux": "1.0.10"})
@@ -243,7 +246,7 @@ def test_accelerated_networking_is_asked_for_where_the_size_has_it(maker: Maker)
     off = MACHINE.model_copy(update={"accelerated_networking": False})
     assert not readback.interface(_interface(maker, off))["accelerated_networking"]
     assert readback.interface(_interface(maker))["accelerated_networking"]
-    without = limits.Size({}, accelerated_networking=False)
+    without = offers.Size({}, accelerated_networking=False)
     address, group = maker.address("r1-b", "1"), maker.security_group()
     parts = {"subnet": maker.network(), "address": address, "group": group}
     assert not readback.interface(maker.interface("r1-b", MACHINE, parts, without))["accelerated_networking"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from azure.core.exceptions import AzureError, HttpResponseError
 
-from diskbook.cloud.azure import limits, offers, refusals
+from diskbook.cloud.azure import offers, refusals
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 from support.arm_plane import SUBSCRIPTION
 from support.replay import RECORDED, recorded, replayed
@@ -128,7 +128,7 @@ def test_refusals_are_said_with_what_to_do(clients: Clients) -> None:
 
 def test_rows_of_the_skus_api_are_read(clients: Clients) -> None:
     with replayed(recorded("skus")):
-        size = limits.sizes(clients, "westeurope", {"Standard_D4as_v4"})["Standard_D4as_v4"]
+        size = offers.measured_sizes(clients, "westeurope", {"Standard_D4as_v4"})["Standard_D4as_v4"]
     assert (size.limits["iops"], size.limits["mb_s"], size.accelerated_networking) == (6400, 96, True)
     with replayed(recorded("skus")):
         region = offers.ask(clients, "westeurope", quotas=False)

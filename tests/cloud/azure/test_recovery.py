@@ -16,7 +16,7 @@ from diskbook.cloud.azure.attach import group_and_name
 from diskbook.cloud.azure.recovery import Recovery
 from diskbook.cloud.connect import clients_of
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import reconnect
+from diskbook.hosts import private_access
 from diskbook.measure.runs import stages
 from diskbook.results import tables
 from diskbook.results.run import Run
@@ -30,9 +30,9 @@ pytestmark = pytest.mark.emulator
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Look after a machine sooner than one would in Azure."""
-    monkeypatch.setattr(reconnect, "LOOK_S", 0.2)
-    monkeypatch.setattr(reconnect, "LOOK_EVERY_S", 0.5)
-    monkeypatch.setattr(reconnect, "RECONNECT_S", 6.0)
+    monkeypatch.setattr(private_access, "LOOK_S", 0.2)
+    monkeypatch.setattr(private_access, "LOOK_EVERY_S", 0.5)
+    monkeypatch.setattr(private_access, "RECONNECT_S", 6.0)
     yield
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from diskbook.cli import main
 from diskbook.cloud import connect
-from diskbook.cloud.azure import signin, signin_attempts, ssh_source, subscription
+from diskbook.cloud.azure import refusals, signin, ssh_source
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import stages
@@ -113,9 +113,9 @@ def test_the_reason_of_an_attempt_is_a_few_words(attempt: str, reason: str) -> N
         "DefaultAzureCredential failed to retrieve a token from the included credentials.\n"
         f"Attempted credentials:\n\t{attempt}\nTo mitigate this issue, please refer to https://aka.ms/x"
     )
-    assert signin_attempts.is_page(page)
-    assert signin_attempts.attempts(page) == [(attempt.partition(":")[0], reason)]
-    assert "\n" not in signin_attempts.line(page) and "AADSTS" not in signin_attempts.line(page)
+    assert refusals.is_signin_page(page)
+    assert refusals.signin_attempts(page) == [(attempt.partition(":")[0], reason)]
+    assert "\n" not in refusals.signin_line(page) and "AADSTS" not in refusals.signin_line(page)
 
 
 def test_a_credential_that_does_not_exist(nobody: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,11 +198,11 @@ def _row(number: int, default: bool) -> dict[str, Any]:
 
 def test_the_order_in_which_a_subscription_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _profile(tmp_path, {"subscriptions": [_row(1, False), _row(2, True)]}, monkeypatch)
-    found = subscription.find()
-    assert found == subscription.Subscription(str(uuid.UUID(int=2)), "the Azure CLI's default subscription")
+    found = signin.find_subscription()
+    assert found == signin.Subscription(str(uuid.UUID(int=2)), "the Azure CLI's default subscription")
     monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", SUBSCRIPTION.upper())
-    assert subscription.find() == subscription.Subscription(SUBSCRIPTION, "AZURE_SUBSCRIPTION_ID")
-    assert subscription.find(OTHER) == subscription.Subscription(OTHER, "--subscription")
+    assert signin.find_subscription() == signin.Subscription(SUBSCRIPTION, "AZURE_SUBSCRIPTION_ID")
+    assert signin.find_subscription(OTHER) == signin.Subscription(OTHER, "--subscription")
 
 
 @pytest.mark.parametrize(
@@ -223,22 +223,22 @@ def test_a_profile_that_does_not_help(
 ) -> None:
     _profile(tmp_path, content, monkeypatch)
     with pytest.raises(UsageError) as caught:
-        subscription.find()
+        signin.find_subscription()
     assert said in str(caught.value) and "\n" not in str(caught.value)
     assert "azureProfile.json" in str(caught.value)
 
 
 def test_no_profile_at_all(nobody: None) -> None:
     with pytest.raises(UsageError, match="no Azure subscription is named: name one with --subscription"):
-        subscription.find()
+        signin.find_subscription()
 
 
 def test_a_name_is_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="--subscription: 'My subscription' is no subscription id"):
-        subscription.find("My subscription")
+        signin.find_subscription("My subscription")
     monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", "x")
     with pytest.raises(UsageError, match="AZURE_SUBSCRIPTION_ID: 'x' is no subscription id"):
-        subscription.find()
+        signin.find_subscription()
 
 
 # From where SSH may come

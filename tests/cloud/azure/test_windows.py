@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from azure.core.exceptions import HttpResponseError
 
-from diskbook.cloud.azure import keys, requests, windows
+from diskbook.cloud.azure import keys, requests
 from diskbook.cloud.azure.keys import run_key
 from diskbook.cloud.connect import clients_of
 from diskbook.design import scenario_file
@@ -23,7 +23,7 @@ from diskbook.hosts import windows_setup
 from diskbook.hosts.ssh import Connection, Host
 from diskbook.measure.runs import stages
 from diskbook.results.run import Run
-from diskbook.tools.diskspd.install import INSTALL
+from diskbook.tools.diskspd.command import INSTALL
 from diskbook_emulator import lifecycle
 from support.arm_plane import World, refused
 from support.emulated import leftovers
@@ -105,29 +105,29 @@ def test_the_password_is_random_and_fit_for_azure() -> None:
     "name", ["r1-vm1", "r12-windows-server-machine", "r1-a-very-long-name-", "r1-" + "x" * 40]
 )
 def test_the_computer_name_has_at_most_15_characters(name: str) -> None:
-    found = windows.computer_name(name)
+    found = requests.computer_name(name)
     assert 0 < len(found) <= 15 and not found.endswith("-") and found[0].isalpha()
-    assert windows.computer_name(name) == found
+    assert requests.computer_name(name) == found
 
 
 def test_long_names_stay_different() -> None:
     names = [f"r{number}-windows-server" for number in range(1, 50)]
-    assert len({windows.computer_name(name) for name in names}) == 49
+    assert len({requests.computer_name(name) for name in names}) == 49
 
 
 def test_the_host_key_goes_with_protected_settings_only() -> None:
     pair = keys.new_pair("host")
-    body = windows.extension("westeurope", {"diskbook-run": "x"}, pair, "ssh-ed25519 AAAA me")
+    body = requests.windows_extension("westeurope", {"diskbook-run": "x"}, pair, "ssh-ed25519 AAAA me")
     protected = body["properties"].pop("protectedSettings")
     assert base64.b64encode(pair.private.encode()).decode() in protected["commandToExecute"]
     secret = pair.private.splitlines()[2]
-    assert secret not in json.dumps(body) and secret not in windows.setup_script()
+    assert secret not in json.dumps(body) and secret not in requests.windows_setup_script()
     assert body["properties"]["typeHandlerVersion"] == "1.10" and body["properties"]["settings"] == {}
     assert len(protected["commandToExecute"]) < 8191  # of Windows' command interpreter
 
 
 def test_the_script_checks_the_tool_before_it_opens_the_machine() -> None:
-    script = windows.setup_script()
+    script = requests.windows_setup_script()
     custom = base64.b64decode(_body()["properties"]["osProfile"]["customData"]).decode()
     assert custom.startswith(script) and "@" not in script.replace("@'", "").replace("'@", "")
     steps = [
@@ -170,7 +170,9 @@ def test_an_extension_is_run_and_keeps_its_secrets(plane: World) -> None:
     group, vm = _windows(plane)
     assert "adminPassword" not in str(vm.as_dict()) and vm.storage_profile.os_disk.os_type == "Windows"
     pair = keys.new_pair("host")
-    made = _set_up(plane, group, windows.extension("westeurope", {"a": "b"}, pair, "ssh-ed25519 AAAA me"))
+    made = _set_up(
+        plane, group, requests.windows_extension("westeurope", {"a": "b"}, pair, "ssh-ed25519 AAAA me")
+    )
     assert (made.provisioning_state, made.type_handler_version) == ("Succeeded", "1.10")
     shown = plane.compute.virtual_machine_extensions.get(group, "r1-vm1", windows_setup.EXTENSION)
     assert "protectedSettings" not in str(shown.as_dict()) and shown.tags == {"a": "b"}
@@ -187,7 +189,11 @@ def test_an_extension_is_run_and_keeps_its_secrets(plane: World) -> None:
 
 def test_an_extension_can_be_deleted(plane: World) -> None:
     group, _ = _windows(plane)
-    _set_up(plane, group, windows.extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me"))
+    _set_up(
+        plane,
+        group,
+        requests.windows_extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me"),
+    )
     extensions = plane.compute.virtual_machine_extensions
     assert [one.name for one in extensions.list(group, "r1-vm1").value] == [windows_setup.EXTENSION]
     extensions.begin_delete(group, "r1-vm1", windows_setup.EXTENSION).result()
@@ -196,9 +202,9 @@ def test_an_extension_can_be_deleted(plane: World) -> None:
 
 
 def test_another_checksum_fails_the_extension(plane: World) -> None:
-    script = windows.setup_script().replace(INSTALL.sha256, "0" * 64)
+    script = requests.windows_setup_script().replace(INSTALL.sha256, "0" * 64)
     group, vm = _windows(plane, customData=base64.b64encode(script.encode()).decode())
-    body = windows.extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me")
+    body = requests.windows_extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me")
     with pytest.raises(HttpResponseError) as caught:
         _set_up(plane, group, body)
     assert caught.value.error.code == "VMExtensionProvisioningError"
@@ -208,7 +214,7 @@ def test_another_checksum_fails_the_extension(plane: World) -> None:
 
 def test_scripts_that_are_not_the_workbooks_own_are_not_played(plane: World) -> None:
     group, _ = _windows(plane, customData=base64.b64encode(b"Write-Host hello").decode())
-    body = windows.extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me")
+    body = requests.windows_extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me")
     with pytest.raises(HttpResponseError, match="not the workbook's own"):
         _set_up(plane, group, body)
     body["properties"]["protectedSettings"] = {"commandToExecute": "format C:"}
@@ -231,7 +237,7 @@ def test_windows_rules_are_kept(plane: World, profile: dict[str, Any], told: str
 def test_linux_machines_take_no_windows_extension(plane: World) -> None:
     group = plane.group(f"windows-{next(_numbers)}")
     plane.vm(group, "r1-vm1")
-    body = windows.extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me")
+    body = requests.windows_extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me")
     assert refused(lambda: _set_up(plane, group, body))[1] == "OperationNotAllowed"
 
 

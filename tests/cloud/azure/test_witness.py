@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud.azure import inventory, ownership, provision, readback, requests, witness
+from diskbook.cloud.azure import inventory, provision, readback, requests, witness
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 from diskbook.cloud.azure.create import Maker, Place
 from diskbook.design import scenario_file
@@ -79,7 +79,7 @@ def test_it_is_the_runs_own_and_goes_with_the_group(plane: World, tmp_path: Path
     maker = maker_at(plane, tmp_path)
     maker.witness(1, "LRS")
     rows = inventory.contents(maker.clients, GROUP)
-    assert ownership.foreign(rows, "w") == [] and inventory.counted(rows) == "1 other"
+    assert inventory.foreign(rows, "w") == [] and inventory.counted(rows) == "1 other"
     plane.resource.resource_groups.begin_delete(GROUP).result()
     assert list(maker.clients.storage.storage_accounts.list()) == []
 

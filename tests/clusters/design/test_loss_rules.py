@@ -10,7 +10,7 @@ import pytest
 from diskbook.clusters import cost
 from diskbook.clusters.design import loss_rules
 from diskbook.cost import durations
-from diskbook.design import leave_out, scenario_file
+from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from support import SCENARIOS
@@ -90,7 +90,7 @@ def test_losses_of_a_pool_are_one_and_a_preset_may_leave_them_out() -> None:
         "two-nodes": ["majority"],
     }
     raw = {"loss": loss_rules.rows(tomllib.loads(FILE.read_text("utf-8"))["loss"]), "workload": []}
-    left = leave_out.apply(raw, {"loss": ["mirror-node"], "volume": ["nested"]})["loss"]
+    left = scenario_file.left_out(raw, {"loss": ["mirror-node"], "volume": ["nested"]})["loss"]
     assert [row["name"] for row in left] == ["mirror-drive-each", "majority"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from diskbook.clusters.measure import fleets, volumes
 from diskbook.clusters.powershell.steps import StepFailed
 from diskbook.design import schedule
-from diskbook.facts import unpack
+from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB, MIB
 from diskbook.measure.bench import steps, trials
@@ -91,7 +91,7 @@ def test_a_trial_runs_on_all_volumes_and_its_archive_is_its_result(place: Script
     assert (trial["disk"], trial["disk_id"], trial["volume"]) == ("", "g/r1-mirror", "mirror")
     assert set(trial["files"]) == {"fleet", "counters"}
     path = place.run.folder / trial["files"]["fleet"]["path"]
-    with zipfile.ZipFile(io.BytesIO(unpack.read(path))) as archive:
+    with zipfile.ZipFile(io.BytesIO(files.read_packed(path))) as archive:
         assert len(archive.namelist()) == 5
     assert [task for _, step, task, _ in place.nodes.asked if step == "fleet"] == [True, True]
     assert not events(place.run, "step", step="fleet")  # the trial's own line says it

@@ -13,7 +13,7 @@ from diskbook.clusters.stats.volume_bound import Load, Rates, Setup, Shape
 from diskbook.design.model import VolumeKind
 from diskbook.facts import catalog
 from diskbook.facts.units import KIB
-from diskbook.stats import diagnosis, limits, predict
+from diskbook.stats import diagnosis, expected, limits
 from diskbook.stats.diagnosis import Diagnosis
 
 READ, WRITE = 0.0, 1.0
@@ -226,7 +226,7 @@ def test_a_cell_at_its_bound_is_capped_whoever_made_the_volume(trials: pd.DataFr
 
 def test_prediction_and_diagnosis_of_a_volume(trials: pd.DataFrame) -> None:
     table = volume_bound.on_volumes(trials, {"s2d": mirror()})
-    rows = predict.predicted(table).set_index(["arm", "workload"])
+    rows = expected.predicted(table).set_index(["arm", "workload"])
     assert rows.loc[("s2d", "write-12"), ["by", "predicted_iops"]].tolist() == ["cap_disk_iops", 20_000]
     assert rows.loc[("s2d", "large-12"), ["by", "predicted_mb_s"]].tolist() == ["cap_disk_mb_s", 800]
     assert rows.loc[("s2d", "spent-12"), ["by", "predicted_mb_s"]].tolist() == ["cap_vm_mb_s", 600]
@@ -251,7 +251,7 @@ def test_a_network_that_binds_is_named_with_what_helps(trials: pd.DataFrame) -> 
     table = volume_bound.on_volumes(trials, {"s2d": mirror(nic_out_mb_s=1600.0)})
     findings = {(item.arm, item.workload): item for item in diagnosis.findings(table)}
     assert "network limit for what is sent" not in findings["disk", "write-18"].cause
-    rows = predict.predicted(volume_bound.on_volumes(trials, {"s2d": mirror(nic_out_mb_s=1000.0)}))
+    rows = expected.predicted(volume_bound.on_volumes(trials, {"s2d": mirror(nic_out_mb_s=1000.0)}))
     assert set(rows.loc[rows["workload"].str.startswith("large"), "by"]) == {"cap_nic_out_mb_s"}
     slow = trials.assign(iops=trials["iops"] * 500 / 800)
     slow["lat_mean_ms"] = 1000 * slow["outstanding"] / slow["iops"]

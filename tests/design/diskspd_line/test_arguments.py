@@ -7,9 +7,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from diskbook.design.diskspd_line.arguments import Arguments, parse, parse_words
-from diskbook.design.diskspd_line.render import render
-from diskbook.design.diskspd_line.workload import remarks
+from diskbook.design.diskspd_line.arguments import Arguments, parse, parse_words, render, workload_remarks
 from diskbook.facts.errors import UsageError
 
 GIB = 1024**3
@@ -234,9 +232,9 @@ def test_vmfleets_own_line_is_taken_with_a_remark() -> None:
         True,
     )
     assert parse_words(render(line)) == line
-    (remark,) = (text for text in remarks(line) if text.startswith("-z"))
+    (remark,) = (text for text in workload_remarks(line) if text.startswith("-z"))
     assert "cannot be drawn again" in remark
-    assert not any(text.startswith("-z") for text in remarks(parse("-z7 a")))
+    assert not any(text.startswith("-z") for text in workload_remarks(parse("-z7 a")))
 
 
 SIZES = st.sampled_from([512, 4096, 8192, 65536, 1000, 1024**2, 3 * GIB])

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from diskbook.cost import replicate
+from diskbook.cost import estimate
 from diskbook.design import scenario_file
 from diskbook.facts import noise_series as reference
 from diskbook.facts.paths import NOTEBOOKS
@@ -45,12 +45,14 @@ def test_a_figure_names_source_licence_and_dates(data: noise.Noise, name: str) -
 def test_pairs_are_computed_and_priced(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = scenario_file.load("zone-disks", "standard")
     blocks = tuple(item.model_copy(update={"blocks": 3}) for item in scenario.workload)
-    usd = replicate.another(scenario.model_copy(update={"workload": blocks}), "azure").usd
+    usd = estimate.another_replicate(scenario.model_copy(update={"workload": blocks}), "azure").usd
     number = power.for_power(0.0205, 0.02, 0.8)
     shown = noise.pairs_table(scenario, 3)
     assert f"{number} ({number * usd:,.0f} USD)" in shown and "90 to 130 (" in shown
     assert "131 or more (" in shown and "at list price" in shown
-    monkeypatch.setattr(noise.replicate, "another", lambda *_: replicate.Priced(None, "has no price here"))
+    monkeypatch.setattr(
+        noise.estimate, "another_replicate", lambda *_: estimate.Priced(None, "has no price here")
+    )
     assert f"{number} (price unknown)" in noise.pairs_table(scenario, 3)
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from diskbook.design import attachments, scenario_file, schedule
-from diskbook.measure.bench import attachment
+from diskbook.measure.bench import trials
 from diskbook.measure.bench.rig import Rig
 
 
@@ -44,7 +44,7 @@ class Played:
     def begin(self, times: int, *, early: bool = False) -> tuple[bool, float]:
         """Begin a visit; whether it may, and what time that took."""
         started = time.monotonic()
-        may = attachment.begin(cast(Rig, self), self.scenario.arm_named("zrs-z2"), times, early=early)
+        may = trials.reattach(cast(Rig, self), self.scenario.arm_named("zrs-z2"), times, early=early)
         return may, time.monotonic() - started
 
 
@@ -129,5 +129,5 @@ def test_a_shared_disk_leaves_the_machines_of_the_last_group_first(
 
     rig = SimpleNamespace(scenario=scenario, attachments=cloud, device=device, forget=lambda disk: None)
     places = attachments.places_before(scenario, by_placement[bool(block)])
-    attachment.place(cast(Rig, rig), sorted(places))
+    trials.place_disks(cast(Rig, rig), sorted(places))
     assert cloud.asked == asked

@@ -22,7 +22,7 @@ from diskbook.design.model import Drill, Scenario
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.bench import blocks, blocks_remote, failover
 from diskbook.measure.bench.blocks_remote import BLOCK
-from diskbook.measure.bench.failover_record import BlockWriter
+from diskbook.measure.bench.failover import BlockWriter
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.runs import stages
 from diskbook.report.analysis import (

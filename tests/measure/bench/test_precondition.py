@@ -12,12 +12,12 @@ from diskbook.design.model import Scenario
 from diskbook.design.schedule import PlannedTrial
 from diskbook.facts.units import GIB
 from diskbook.hosts.device import Device
-from diskbook.measure.bench import precondition
-from diskbook.measure.bench.precondition import NoRoomError
+from diskbook.measure.bench import steps
 from diskbook.measure.bench.rig import Rig, states
+from diskbook.measure.bench.steps import NoRoomError
 from diskbook.report.analysis import conditioning
 from diskbook.results.run import Run
-from diskbook.tools.job import Job
+from diskbook.tools.protocol import Job
 
 REPLICATE: dict[str, Any] = {
     "replicate": 1,
@@ -73,12 +73,12 @@ def test_a_killed_run_goes_on_with_the_step_that_it_lacks(
         written.append((what, disk, needed // GIB))
         return Job((), notes=("a note",), content="random")
 
-    monkeypatch.setattr(precondition, "_write", write)
+    monkeypatch.setattr(steps, "_write", write)
     events(rig.run, "marked", "prefill", disk="lrs")
     rig.prefilled, rig.overwritten = states(rig.run, REPLICATE)
     for _ in range(2):
         for disk in ("lrs", "lrs-b"):
-            precondition.prefill(rig, disk, "vm1")
+            steps.prefill(rig, disk, "vm1")
     assert written == [("overwrite", "lrs", 1000), ("prefill", "lrs-b", 30), ("overwrite", "lrs-b", 30)]
     last = rig.run.ledger()[-1]
     assert (last["event"], last["block_bytes"], last["content"]) == ("overwrite", 65536, "random")
@@ -87,19 +87,19 @@ def test_a_killed_run_goes_on_with_the_step_that_it_lacks(
 
 def test_every_attempt_gets_a_part_of_its_own_where_nobody_wrote(rig: Still) -> None:
     begin = layout.unwritten_offset(rig.scenario, "zrs")
-    taken = [precondition.region(rig, FIRST, attempt) for attempt in (1, 2)]
+    taken = [steps.region(rig, FIRST, attempt) for attempt in (1, 2)]
     assert taken == [begin, begin + 2 * GIB]
     other = PlannedTrial(1, 1, 1, 2, "lrs-z1", "read-unwritten")
-    assert precondition.region(rig, other, 1) == layout.unwritten_offset(rig.scenario, "lrs")
+    assert steps.region(rig, other, 1) == layout.unwritten_offset(rig.scenario, "lrs")
     plain = PlannedTrial(1, 1, 1, 3, "zrs-z1", "randwrite-qd1")
-    assert precondition.region(rig, plain, 1) == 0
+    assert steps.region(rig, plain, 1) == 0
     assert [event["trial"] for event in rig.run.ledger()][:2] == [FIRST.name(1), FIRST.name(2)]
 
 
 def test_what_is_used_up_fails_the_trial_in_a_sentence(rig: Still) -> None:
     with pytest.raises(NoRoomError, match=r"no part of it is left that nobody wrote to: begin a new run"):
         for attempt in range(1, 20):
-            precondition.region(rig, FIRST, attempt)
+            steps.region(rig, FIRST, attempt)
     end = max(event["offset"] + event["bytes"] for event in rig.run.ledger())
     assert end <= 1024 * GIB - layout.MARK_ROOM < end + 2 * GIB
 

@@ -14,7 +14,7 @@ import pytest
 from diskbook.cloud import kinds
 from diskbook.design import scenario_file, schedule
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.bench import spacing
+from diskbook.measure.bench import trials
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.runs import stages
 from diskbook.results.run import Run
@@ -52,7 +52,7 @@ def begin(place: Rig, number: int, replicate: int = 1) -> float:
 def test_a_block_waits_for_its_hour_and_says_so_once(tmp_path: Path) -> None:
     place = rig(tmp_path / "run")
     began = begin(place, 1)
-    assert spacing.wait(place, block(2)) and time.monotonic() - began >= HOUR_S - 0.01
+    assert trials.wait_between_blocks(place, block(2)) and time.monotonic() - began >= HOUR_S - 0.01
     (line,) = events(place.run, "notice")
     assert re.match("replicate 1 waits [01] s: block 2 begins at ", line["text"])
     assert "(blocks are 1 h apart, 1 s as the emulator plays them)" in line["text"]
@@ -63,7 +63,7 @@ def test_a_block_is_due_after_the_last_one_that_began(tmp_path: Path) -> None:
     for number in (1, 2):
         begin(place, number)
     first, last = (datetime.fromisoformat(event["time_utc"]) for event in events(place.run, "block"))
-    due = spacing._due(place, block(3))
+    due = trials._due(place, block(3))
     assert due is not None and first < last == due - timedelta(seconds=HOUR_S)
 
 
@@ -74,21 +74,23 @@ def test_nothing_waits_where_nothing_is_to_be_waited_for(tmp_path: Path) -> None
     apart = rig(tmp_path / "e", hours=0.0)
     begin(apart, 1)
     for place in (first, other, again, none, apart):
-        assert spacing.wait(place, block(2)) and not events(place.run, "notice")  # a wait is told
+        assert trials.wait_between_blocks(place, block(2)) and not events(
+            place.run, "notice"
+        )  # a wait is told
 
 
 def test_a_run_that_is_resumed_later_does_not_wait_again(tmp_path: Path) -> None:
     place = rig(tmp_path / "run")
     begin(place, 1)
     time.sleep(HOUR_S)
-    assert spacing.wait(place, block(2)) and not events(place.run, "notice")
+    assert trials.wait_between_blocks(place, block(2)) and not events(place.run, "notice")
 
 
 def test_a_wait_ends_when_the_run_is_to_stop(tmp_path: Path) -> None:
     place = rig(tmp_path / "run", hours=24.0)
     began = begin(place, 1)
     threading.Timer(0.1, place.stop.set).start()
-    assert not spacing.wait(place, block(2)) and time.monotonic() - began < 24 * HOUR_S / 2
+    assert not trials.wait_between_blocks(place, block(2)) and time.monotonic() - began < 24 * HOUR_S / 2
 
 
 def test_nothing_waits_for_machines_that_will_be_down(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_nothing_waits_for_machines_that_will_be_down(tmp_path: Path) -> None:
     place = rig(tmp_path / "run", expires=soon)
     begin(place, 1)
     with pytest.raises(DiskbookError, match=r"block is due .* shut down before, .* --resume run' then makes"):
-        spacing.wait(place, block(2))
+        trials.wait_between_blocks(place, block(2))
 
 
 @pytest.mark.emulator

@@ -438,7 +438,7 @@ def assert_each_trial_is_of_its_time(run: Run) -> None:
 def test_machines_that_are_gone_are_replaced_by_a_new_replicate(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("diskbook.hosts.reconnect.RECONNECT_S", 1.0)
+    monkeypatch.setattr("diskbook.hosts.private_access.RECONNECT_S", 1.0)
     run = begin("gone", QUIET, preset="standard")
     kinds.of(run).start(run, owner=True)
     name = run.manifest["emulator"]["name"]

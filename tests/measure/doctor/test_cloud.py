@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from diskbook.cli import main
-from diskbook.cloud.azure import access, images, signin
-from diskbook.cloud.check import Check, State
+from diskbook.cloud.azure import images, signin
+from diskbook.cloud.kinds import Check, State
 from diskbook.cost import retail
 from diskbook.design import scenario_file
 from diskbook.facts import catalog, prices
@@ -192,8 +192,8 @@ def test_the_command_ends_with_0_or_1(
     ],
 )
 def test_what_one_role_takes_another_may_give(rows: list[dict[str, Any]], missing: int) -> None:
-    (need,) = access.needs(SCENARIO, SUBSCRIPTION)
-    assert len(access.not_granted(rows, need.actions)) == missing
+    (need,) = signin.needs(SCENARIO, SUBSCRIPTION)
+    assert len(signin.not_granted(rows, need.actions)) == missing
 
 
 def test_actions_are_asked_for_where_a_run_takes_them() -> None:
@@ -201,21 +201,21 @@ def test_actions_are_asked_for_where_a_run_takes_them() -> None:
     company, network = settings
     chosen = {f"azure.{key}": value for key, value in company.items()}
     chosen |= {f"network.{key}": value for key, value in network.items()} | {"network.jump_host": "j"}
-    group, subnet = access.needs(scenario_file.load("zone-disks", "quick", chosen), SUBSCRIPTION)
+    group, subnet = signin.needs(scenario_file.load("zone-disks", "quick", chosen), SUBSCRIPTION)
     assert group.scope == f"/subscriptions/{SUBSCRIPTION}/resourceGroups/theirs"
     assert subnet.scope.endswith("/corp/providers/Microsoft.Network/virtualNetworks/a/subnets/b")
     assert subnet.actions == ("Microsoft.Network/virtualNetworks/subnets/join/action",)
     assert not [action for action in group.actions if "resourceGroups" in action or "publicIP" in action]
-    (windows,) = access.needs(scenario_file.load("s2d-azure", "quick"), SUBSCRIPTION)
+    (windows,) = signin.needs(scenario_file.load("s2d-azure", "quick"), SUBSCRIPTION)
     assert "Microsoft.Compute/virtualMachines/extensions/write" in windows.actions
 
 
 def test_a_witness_needs_storage() -> None:
     two = scenario_file.load("nested-resiliency", "quick")
-    assert ("Microsoft.Storage" in access.providers(two)) is bool(
+    assert ("Microsoft.Storage" in signin.providers(two)) is bool(
         [item for item in two.cluster if item.witness == "cloud"]
     )
-    assert "Microsoft.Storage" not in access.providers(SCENARIO)
+    assert "Microsoft.Storage" not in signin.providers(SCENARIO)
 
 
 def test_a_size_that_is_in_no_table_is_looked_up_as_plan_does(

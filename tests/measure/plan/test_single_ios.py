@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from diskbook.design import scenario_file
-from diskbook.measure.plan import single_ios
+from diskbook.measure.plan import sample_size
 from support import SCENARIOS
 
 
 @pytest.mark.parametrize("name", scenario_file.names())
 def test_the_workbooks_own_scenarios_have_their_single_ios(name: str) -> None:
-    assert single_ios.missing(scenario_file.load(name, "quick")) == []
+    assert sample_size.missing_single_ios(scenario_file.load(name, "quick")) == []
 
 
 def test_a_deep_load_alone_is_named() -> None:
     scenario = scenario_file.load(str(SCENARIOS / "planted.toml"), "quick")
-    assert single_ios.missing(scenario) == []
+    assert sample_size.missing_single_ios(scenario) == []
     without = scenario.model_copy(update={"workload": scenario.workload[2:]})
     deep = [item for item in scenario.comparison if item.workload == "write-qd128"]
-    (note,) = single_ios.missing(without.model_copy(update={"comparison": tuple(deep)}))
+    (note,) = sample_size.missing_single_ios(without.model_copy(update={"comparison": tuple(deep)}))
     assert note.startswith(
         "zrs-z1 / lrs-z1, write-qd128: without the same load at queue depth 1 on zrs-z1 and"
     )
@@ -29,4 +29,4 @@ def test_another_block_size_or_direction_tells_nothing() -> None:
     scenario = scenario_file.load(str(SCENARIOS / "planted.toml"), "quick")
     larger = scenario.workload[1].model_copy(update={"block_size": 8192})
     loads = (scenario.workload[0], larger, scenario.workload[2])
-    assert len(single_ios.missing(scenario.model_copy(update={"workload": loads}))) == 1
+    assert len(sample_size.missing_single_ios(scenario.model_copy(update={"workload": loads}))) == 1

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from diskbook.facts.errors import UsageError
-from diskbook.measure.runs import replan
-from diskbook.measure.runs.begin import begin
+from diskbook.measure.runs.begin import begin, change_settings
 from diskbook.results import plan as plans
 from diskbook.results.run import Run
 from support import SCENARIOS
@@ -35,7 +34,7 @@ def run(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def _refused(run: Run, file: str | None, settings: dict[str, Any]) -> str:
     before = run.manifest
     with pytest.raises(UsageError) as caught:
-        replan.change(run, file, settings)
+        change_settings(run, file, settings)
     assert run.manifest == before
     return str(caught.value)
 
@@ -44,7 +43,7 @@ def test_another_size_is_planned_and_signed(run: Run, file: str) -> None:
     run.update_manifest(
         images={"linux": "1.0.0"}, resource_groups=[{**GROUP, "deleted_utc": "2026-01-01T00:00:00+00:00"}]
     )
-    replan.change(run, file, {**SIZE, "design.replicates": 2})
+    change_settings(run, file, {**SIZE, "design.replicates": 2})
     scenario = run.scenario
     assert scenario.machine_named("vm1").size == "Standard_D8as_v4" and scenario.design.seed == 5
     assert run.is_signed and run.manifest["overrides"] == {"design.seed": 5, "design.replicates": 2, **SIZE}

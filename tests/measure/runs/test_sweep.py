@@ -21,7 +21,7 @@ from diskbook.cloud.azure import keys, named_group, requests, signin, teardown
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design.model import Disk
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.measure.runs import overview, sweep as sweep_runs, sweep_text
+from diskbook.measure.runs import overview, sweep, sweep as sweep_runs
 from diskbook.results import run as runs, session
 from diskbook.results.run import Run
 from diskbook.results.session import RunState
@@ -627,7 +627,7 @@ def test_a_killed_emulator_goes_unless_a_run_may_go_on_with_it(place: Path) -> N
     assert not leftover().goes and "run user may go on with it" in leftover().text
     user.update_manifest(kept=False)
     found = sweep_runs.find("emulator")
-    assert leftover().goes and "goes   emulator crashed" in sweep_text.text_of(found)
+    assert leftover().goes and "goes   emulator crashed" in sweep.sweep_text(found)
     assert sweep_runs.remove(found, print) == []
     assert "crashed" not in [row.name for row in lifecycle.status()]
 

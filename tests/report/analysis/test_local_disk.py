@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from diskbook.design import scenario_file, schema
-from diskbook.hosts import fit
+from diskbook.hosts import hosts_file
 from diskbook.report.analysis import local_disk
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.show import facts
@@ -25,7 +25,7 @@ LATENCY_MS, CAP_IOPS = 0.1, 80_000.0
 def made_up(folder: Path, cap_iops: float = CAP_IOPS) -> Analysis:
     """A run of three blocks on a disk that takes so long for an I/O, and does so many a second at most."""
     rng = np.random.default_rng(1)
-    scenario = fit.as_own(scenario_file.load(OWN, "standard"))
+    scenario = hosts_file.as_own(scenario_file.load(OWN, "standard"))
     rows = []
     for block in (1, 2, 3):
         for position, item in enumerate(scenario.workload, 1):

@@ -16,7 +16,8 @@ from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.report.comparing import compared
 from diskbook.report.comparing.pairs import Pair, estimate_of
 from diskbook.results.run import Run
-from diskbook.stats import guests, ratios
+from diskbook.stats import ratios
+from diskbook.stats.gates import guests
 from support import beside, emulated
 
 WRITE = ("zrs-z1", "lrs-z1", "randwrite-qd1", "write", "lat_mean_ms")

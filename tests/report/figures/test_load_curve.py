@@ -8,7 +8,7 @@ import pytest
 
 from diskbook.report import figures
 from diskbook.report.figures.style import ArmLook, Picture
-from diskbook.stats import load_curves
+from diskbook.stats import evidence
 
 LOOKS = {name: ArmLook(name, "#0072B2", "o", "-") for name in ("a", "b")}
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -40,7 +40,7 @@ def trials(shares: tuple[float, ...] = SHARES, capped: bool = True) -> pd.DataFr
 
 
 def points(table: pd.DataFrame, on_demand: tuple[str, ...] = ()) -> pd.DataFrame:
-    return load_curves.points(table, dict.fromkeys(table["workload"], "4K random read"), on_demand)
+    return evidence.load_curve_points(table, dict.fromkeys(table["workload"], "4K random read"), on_demand)
 
 
 def drawn(table: pd.DataFrame) -> Picture:

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.design import after_attach, attachments
+from diskbook.design import attachments
 from diskbook.design.model import Comparison, Scenario
 from diskbook.design.schema import EARLY
 from diskbook.design.vocabulary import GateStatus, Scope, Verdict
 from diskbook.results import attached
-from diskbook.stats import attach_effect
 from diskbook.stats.compare import compare
+from diskbook.stats.gates import attachment
 from diskbook.stats.gates.attachment import NOT_CHECKED, NOT_EXCLUDED, attachment_gate
 from support import synthetic
 
@@ -80,14 +80,14 @@ def test_late_and_early_trials_agree_differ_or_leave_it_open(
 ) -> None:
     late = noise * np.stack([STEPS, STEPS[::-1]])
     early = np.broadcast_to(np.array(slow)[:, None], late.shape)
-    gate = attachment_gate(ARMS, [CELL, CELL], attach_effect.of_logs(early, late))
+    gate = attachment_gate(ARMS, [CELL, CELL], attachment.of_logs(early, late))
     assert gate.status == GateStatus(status) and words in gate.cause
     assert gate.decides == (Verdict.SINCE_ATTACH if status == "failed" else None)
     assert bool(gate.remedy) == (status != "passed")
 
 
 def test_one_visit_excludes_nothing() -> None:
-    one = attach_effect.of_logs(np.zeros((2, 1)), np.zeros((2, 1)))
+    one = attachment.of_logs(np.zeros((2, 1)), np.zeros((2, 1)))
     gate = attachment_gate(ARMS, [CELL, CELL], one)
     assert gate.cause.startswith(NOT_EXCLUDED) and "in the same 1 visits" in gate.cause
 
@@ -125,7 +125,7 @@ def _ledger(scenario: Scenario, *, balanced: bool) -> tuple[dict[str, Any], list
         at = {"replicate": 1, "time_utc": clock.isoformat()}
         events.append({"event": "attached", "disk": disk, "machine": machine, **at})
 
-    for block in after_attach.plan(scenario):
+    for block in attachments.plan_after_attach(scenario):
         events.append({"event": "block", "replicate": 1, "block": block.block, "status": "begun"})
         cycles = attachments.cycles(scenario, block) if balanced else {}
         for trial in block.trials:
@@ -159,7 +159,7 @@ def _measured(planted: Planted) -> pd.DataFrame:
     since = attached.by_trial(*_ledger(scenario, balanced=planted.balanced))
     planned = {
         (trial.block, trial.arm, trial.workload, trial.early): since[trial.name(1)]
-        for block in after_attach.plan(scenario)
+        for block in attachments.plan_after_attach(scenario)
         for trial in block.trials
     }
     places = (trials[name] for name in ("block", "arm", "workload"))

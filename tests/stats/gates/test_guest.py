@@ -10,9 +10,8 @@ import pytest
 
 from diskbook.design import schema
 from diskbook.design.vocabulary import GateStatus, Verdict
-from diskbook.stats import guests
-from diskbook.stats.gates import Gate
-from diskbook.stats.gates.guest import guest_gate
+from diskbook.stats.gates import Gate, guests
+from diskbook.stats.gates.guests import guest_gate
 
 ALIKE = {
     "kernel": "Linux 6.8", "driver": "nvme", "scheduler": "none", "write_cache": "write back",
@@ -38,7 +37,7 @@ def gated(first: dict[str, Any], second: dict[str, Any] | None) -> list[guests.C
             trials.append({"trial": f"{arm}-{number}", "arm": arm, "workload": "w"})
             rows.append({"run": "r", "trial": f"{arm}-{number}", "machine": "vm1", **known})
     guest = schema.from_rows(schema.GUEST, [{**dict.fromkeys(schema.GUEST.names), **row} for row in rows])
-    cells = guests.by_cell(pd.DataFrame(trials), guest)
+    cells = guests.guests_by_cell(pd.DataFrame(trials), guest)
     return [cells.get((arm, "w")) for arm in ("zrs", "lrs")]
 
 

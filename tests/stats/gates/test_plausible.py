@@ -7,7 +7,7 @@ import pytest
 
 from diskbook.design.model import Comparison
 from diskbook.stats.compare import Compared, compare
-from diskbook.stats.gates.plausible import PLAUSIBLE, plausible_gate
+from diskbook.stats.gates.data import PLAUSIBLE, plausible_gate
 from diskbook.stats.plausibility import Asked, Doubt, Kind
 from support import synthetic
 

@@ -21,7 +21,7 @@ from diskbook.facts.errors import UsageError
 from diskbook.hosts.device import Device
 from diskbook.measure.plan import terminal as plan_text
 from diskbook.report.show import tool as show_tool
-from diskbook.tools.diskspd import command as diskspd, install
+from diskbook.tools.diskspd import command, command as diskspd
 from diskbook.tools.record import Direction, Load, Measurement, UnusableError
 from support import SAMPLES
 from support.disturbance import load_sensitive
@@ -141,7 +141,7 @@ def test_a_rate_in_iops_is_told_in_bytes_where_the_release_would_misread_it() ->
 
 
 def test_the_release_is_the_one_that_machines_get() -> None:
-    assert install.RELEASE.startswith(diskspd.VERSION)
+    assert command.RELEASE.startswith(diskspd.VERSION)
 
 
 def test_a_file_on_a_volume_is_made_by_its_prefilling_and_measured_as_it_is() -> None:

@@ -18,7 +18,7 @@ import pytest
 from diskbook.design.model import Workload
 from diskbook.tools.fio import TOOL, held_rate
 from diskbook.tools.fio.log import Rows
-from diskbook.tools.job import Target
+from diskbook.tools.protocol import Target
 from diskbook.tools.record import Direction, Load, Measurement
 from support.disturbance import load_sensitive
 

@@ -14,7 +14,7 @@ from checks import bench_import
 from diskbook.facts.errors import DiskbookError
 from diskbook.importing.fio import json_files, log_histogram, logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
-from diskbook.tools.fio import log as fio_log, log_latency, log_series
+from diskbook.tools.fio import held_rate, log as fio_log
 from diskbook.tools.fio.latency import index_value
 from diskbook.tools.record import Measurement, UnusableError
 from support import SAMPLES
@@ -34,8 +34,8 @@ def text_log(text: str, name: str = "x.log") -> LogFile:
     return LogFile(name, lambda: io.BytesIO(text.encode()))
 
 
-def summary(text: str, unit_ns: int = 1) -> log_latency.LatencyLog:
-    return log_latency.summarise(io.BytesIO(text.encode()), "x.log", unit_ns)
+def summary(text: str, unit_ns: int = 1) -> held_rate.LatencyLog:
+    return held_rate.summarise(io.BytesIO(text.encode()), "x.log", unit_ns)
 
 
 # --- single I/Os
@@ -118,7 +118,7 @@ def test_bandwidth_and_iops_together_tell_the_block_size() -> None:
 
 def test_bins_are_those_of_fio() -> None:
     values = np.array([0, 1, 63, 64, 127, 128, 129, 1000, 12345678, 2**40 + 7])
-    index = log_latency.bin_index(values)
+    index = held_rate.bin_index(values)
     centres = np.array([index_value(int(one)) for one in index])
     assert centres[:5].tolist() == values[:5].tolist()
     assert (np.abs(centres - values) <= np.maximum(values / 128, 0)).all()
@@ -204,7 +204,7 @@ def test_jobs_that_begin_half_an_interval_late_leave_no_gaps() -> None:
     later = [time + 12 for time in late]
     lines = [f"{time}, 100, 0, 0, 0" for time in [*late, *later]]
     rates = fio_log.read_rows("\n".join([*lines, ""]).encode(), "iops.log")[0]
-    series = log_series.series_of(fio_log.no_rows(), rates, 0.1)["read"]
+    series = fio_log.series_of(fio_log.no_rows(), rates, 0.1)["read"]
     assert np.allclose(series.second, np.arange(1, 10) / 10) and set(series.iops) == {200.0}
 
 
@@ -292,7 +292,7 @@ def test_damaged_histograms_are_refused(text: str, message: str) -> None:
 def test_the_benchmarks_own_inputs_are_read_right(tmp_path: Path) -> None:
     bench_import.latency_log(tmp_path / "l.log", 20_000)
     with (tmp_path / "l.log").open("rb") as stream:
-        found = log_latency.summarise(stream, "l.log")
+        found = held_rate.summarise(stream, "l.log")
     assert sum(part.ios for part in found.directions.values()) == 20_000
     assert found.directions["read"].lat_p50_ms == pytest.approx(math.exp(13.8) / 1e6, rel=0.05)
     timed = bench_import.measure("latency", str(tmp_path / "l.log"))

@@ -14,9 +14,8 @@ from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import Objects, open_objects
 from diskbook.batch.stores.record import LEDGER, Entry, State
 from diskbook.facts import files as own_files, paths
-from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.facts.files import write_atomic
-from diskbook.facts.untrusted_text import visible
 
 Check = Callable[[Path], None]
 """Raises DiskbookError for a folder that is no run."""

@@ -21,12 +21,11 @@ from typing import Any
 from diskbook.batch.stores import record as records
 from diskbook.batch.stores.objects import Objects
 from diskbook.batch.stores.record import Kind, Record, State
-from diskbook.facts import environment
-from diskbook.facts.errors import DiskbookError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts import paths
+from diskbook.facts.errors import DiskbookError, visible
 
 _LONGEST_S = 600.0  # of a lease; a sign of life may name any, and whoever may write there has written it
-LEASE_S = environment.seconds("DISKBOOK_LEASE_S", usual=60.0, most=_LONGEST_S)
+LEASE_S = paths.seconds_from_environment("DISKBOOK_LEASE_S", usual=60.0, most=_LONGEST_S)
 _AT_ONCE = 8
 _MOST_SIGN = 10_000  # bytes of a sign of life
 _LOOKS = 12  # times that a lease is looked at before its owner is taken for dead

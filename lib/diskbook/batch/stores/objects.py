@@ -16,8 +16,7 @@ from typing import Any, Protocol
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.retries import PATIENCE_S, Passing, patiently
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.files import write_atomic
-from diskbook.facts.unpack import WHOLE
+from diskbook.facts.files import WHOLE, write_atomic
 
 _CONNECT_S, _READ_S = 10, 60
 _PACKAGES = {"abfs": "adlfs", "abfss": "adlfs", "s3": "s3fs"}

@@ -15,9 +15,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from diskbook.facts.errors import DiskbookError
+from diskbook.facts.errors import DiskbookError, visible
 from diskbook.facts.units import MIB
-from diskbook.facts.untrusted_text import visible
 
 FOLDER, LEDGER = "log", "ledger.jsonl"
 _DIGITS = 8

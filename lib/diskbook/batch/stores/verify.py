@@ -8,8 +8,7 @@ from diskbook.batch.stores import lease, push, record as records
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import Objects, open_objects
 from diskbook.batch.stores.record import Entry, State
-from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import DiskbookError, UsageError, visible
 
 _AT_ONCE = 8
 

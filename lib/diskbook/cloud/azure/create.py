@@ -6,18 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.cloud.azure import (
-    expiry,
-    inspect,
-    keys,
-    limits,
-    private,
-    readback,
-    refusals,
-    requests,
-    windows,
-    witness,
-)
+from diskbook.cloud.azure import expiry, inspect, keys, offers, private, readback, refusals, requests, witness
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import operation
 from diskbook.cloud.azure.requests import SSH_PORT_TAG
@@ -98,7 +87,7 @@ class Maker:
         made = self._made("create public address", name, lambda: create(self.place.group, name, body))
         return str(made.id)
 
-    def interface(self, name: str, spec: Machine, parts: Mapping[str, str], size: limits.Size) -> Any:
+    def interface(self, name: str, spec: Machine, parts: Mapping[str, str], size: offers.Size) -> Any:
         """Create a machine's network interface and read it back.
 
         Parameters
@@ -128,7 +117,7 @@ class Maker:
         name: str,
         spec: Machine,
         nic: Any,
-        size: limits.Size,
+        size: offers.Size,
         os_disk: Disk | None = None,
         *,
         images: Mapping[str, str],
@@ -152,7 +141,7 @@ class Maker:
         create = compute.virtual_machines.begin_create_or_update
         self._made("create machine", name, lambda: create(group, named, body))
         if spec.os == "windows":
-            setup = windows.extension(self.place.region, self.place.tags, host_key, public_key)
+            setup = requests.windows_extension(self.place.region, self.place.tags, host_key, public_key)
             install = compute.virtual_machine_extensions.begin_create_or_update
             self._made("set up machine", name, lambda: install(group, named, EXTENSION, setup))
         made = compute.virtual_machines.get(group, named)
@@ -160,7 +149,7 @@ class Maker:
         return self._machine_entry(name, spec, made, nic, size, host_key)
 
     def _machine_entry(
-        self, name: str, spec: Machine, made: Any, nic: Any, size: limits.Size, host_key: keys.KeyPair
+        self, name: str, spec: Machine, made: Any, nic: Any, size: offers.Size, host_key: keys.KeyPair
     ) -> dict[str, Any]:
         """Entry of the manifest for a machine, of what Azure says of it and its network."""
         address = address_of(self.clients, self.place.group, f"{self.place.prefix}{name}", nic)
@@ -222,7 +211,7 @@ class Maker:
             "sku": spec.sku,
             "logical_zone": spec.zone,
             "physical_zone": self.zones.get(spec.zone or ""),
-            "limits": limits.disk_limits(spec, made),
+            "limits": offers.disk_limits(spec, made),
             "read_back": readback.disk(made),
         }
 

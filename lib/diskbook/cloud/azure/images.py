@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from diskbook.cloud.azure import requests
 from diskbook.cloud.azure.clients import Clients
+from diskbook.design.azure_rules import NOTHING_KNOWN, Traits
 from diskbook.design.model import Scenario
-from diskbook.design.size_rules import NOTHING_KNOWN, Traits
 from diskbook.facts import arm
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run

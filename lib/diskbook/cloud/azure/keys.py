@@ -25,7 +25,7 @@ from diskbook.tools import registry
 
 QUIET = "/etc/apt/apt.conf.d/99diskbook"
 # What apt.systemd.daily goes by (its own comments): 0 disables it, also where its timers come before they are
-# masked. Updates would fall into a measurement, as on Windows, where `windows.os_profile` turns them off.
+# masked. Updates would fall into a measurement, as on Windows, where `requests.os_profile` turns them off.
 _QUIET_APT = 'APT::Periodic::Enable "0";\nAPT::Periodic::Unattended-Upgrade "0";\n'
 _LOUD = (
     "apt-daily.timer apt-daily-upgrade.timer apt-daily.service apt-daily-upgrade.service unattended-upgrades"

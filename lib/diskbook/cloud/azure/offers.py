@@ -1,14 +1,27 @@
-"""What a subscription may have in a region: resource SKUs and quotas, as small records. No I/O but `ask`."""
+"""What a subscription may have in a region: resource SKUs and quotas, as small records. No I/O but `ask`.
+
+What Azure says of a VM size, beside the table: traits, retirement, limits, differences. No I/O.
+
+Limits in force: of machines from resource SKUs and a dated burst table, of disks from their read-back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Any
 
 from azure.core.rest import HttpRequest
 
 from diskbook.cloud.azure.clients import Clients
+from diskbook.design import azure_rules
+from diskbook.design.azure_rules import NOTHING_KNOWN, Traits
+from diskbook.design.model import Disk, Scenario
+from diskbook.facts import catalog, disk_options
+from diskbook.facts.catalog import SCSI
+from diskbook.facts.errors import DiskbookError
+from diskbook.facts.units import MB
 
 SKUS_API = "2021-07-01"
 Row = Mapping[str, Any]
@@ -149,3 +162,179 @@ def _closed(restrictions: Iterable[Row]) -> tuple[frozenset[str], bool]:
 
 def _values(rows: Iterable[Row] | None) -> dict[str, str]:
     return {row["name"]: row["value"] for row in rows or []}
+
+
+DATE_FORMS = ("%m/%d/%Y", "%Y-%m-%d")
+"""How Azure writes a day: RetirementDateUtc of resource SKUs is 09/03/2024, month first; others are ISO's."""
+MATERIAL = 0.01
+"""Relative difference between Azure's figure and the table's from which on it is named."""
+_COMPARED = (
+    ("MaxDataDiskCount", "max_data_disks", 1.0, "data disks"),
+    ("UncachedDiskIOPS", "uncached_iops", 1.0, "uncached IOPS"),
+    ("UncachedDiskBytesPerSecond", "uncached_mb_s", MB, "uncached MB/s"),
+    ("CombinedTempDiskAndCachedIOPS", "cached_iops", 1.0, "cached IOPS"),
+    ("CombinedTempDiskAndCachedReadBytesPerSecond", "cached_mb_s", MB, "cached MB/s"),
+)
+
+
+def traits(name: str, offer: Offer | None) -> Traits:
+    """Processor, generations and disk controllers of a size, as Azure says them, else as the table has them.
+
+    Azure lists no controllers of sizes that have SCSI alone (Azure/SAP-on-Azure-Scripts-and-Utilities, pull
+    request 131: inferred there), so what neither lists is SCSI.
+    """
+    size = catalog.find_vm_size(name)
+    known = azure_rules.documented(size) if size else azure_rules.NOTHING_KNOWN
+    if offer is None:
+        return known
+    controllers = _list(offer, "DiskControllerTypes") or known.controllers
+    return Traits(
+        offer.capabilities.get("CpuArchitectureType") or known.architecture,
+        _list(offer, "HyperVGenerations") or known.generations,
+        controllers or (() if size else (SCSI,)),
+    )
+
+
+def _list(offer: Offer, capability: str) -> tuple[str, ...]:
+    words = (word.strip() for word in offer.capabilities.get(capability, "").split(","))
+    return tuple(word for word in words if word)
+
+
+def retired_on(name: str, offer: Offer | None) -> date | None:
+    """The day Azure stops, or stopped, a size: as Azure says, else as the table does."""
+    listed = offer.capabilities.get("RetirementDateUtc", "") if offer else ""
+    size = catalog.find_vm_size(name)
+    return day_of(listed) or day_of(size.retires_on if size else "")
+
+
+def day_of(text: str) -> date | None:
+    """Read a day in any of `DATE_FORMS`, whatever time follows it; None where it cannot be read."""
+    for form in DATE_FORMS:
+        try:
+            return datetime.strptime(text.strip().replace("T", " ").partition(" ")[0], form).date()
+        except ValueError:
+            continue
+    return None
+
+
+def limits(offer: Offer) -> dict[str, float | None]:
+    """Limits of a size: base ones as Azure says them, None where it does not; burst ones from the table."""
+    size = catalog.find_vm_size(offer.name)
+    return {
+        "iops": _number(offer, "UncachedDiskIOPS", 1.0),
+        "mb_s": _number(offer, "UncachedDiskBytesPerSecond", MB),
+        "burst_iops": size.uncached_burst_iops if size else None,
+        "burst_mb_s": size.uncached_burst_mb_s if size else None,
+        "cached_iops": _number(offer, "CombinedTempDiskAndCachedIOPS", 1.0),
+        "cached_mb_s": _number(offer, "CombinedTempDiskAndCachedReadBytesPerSecond", MB),
+    }
+
+
+def _number(offer: Offer, capability: str, unit: float) -> float | None:
+    """Value of a capability in a unit; None where it is not listed or is no number."""
+    try:
+        return float(offer.capabilities[capability]) / unit
+    except (KeyError, ValueError):
+        return None
+
+
+def differences(offer: Offer) -> str:
+    """Name in one line where Azure and the table disagree on a size, or that the table lacks it; else ""."""
+    size = catalog.find_vm_size(offer.name)
+    if size is None:
+        return f"{offer.name} is in no table: {_figures(offer)}; what it bursts to is not known"
+    apart = "; ".join(_apart(offer, size))
+    return f"{offer.name}: {apart}; Azure's figures are used" if apart else ""
+
+
+def of_scenario(scenario: Scenario, here: Region) -> list[str]:
+    """Name where Azure and the table disagree on the sizes of a scenario, a line a size."""
+    names = dict.fromkeys(machine.size.lower() for machine in scenario.machine)
+    return [text for name in names if name in here.sizes and (text := differences(here.sizes[name]))]
+
+
+def _figures(offer: Offer) -> str:
+    of = limits(offer)
+    if of["iops"] is None or of["mb_s"] is None:
+        return "Azure names no uncached limit, so its cells are labelled 'limit not known'"
+    return f"Azure says {of['iops']:,.0f} uncached IOPS and {of['mb_s']:,.0f} MB/s"
+
+
+def _apart(offer: Offer, size: catalog.VmSize) -> Iterator[str]:
+    for capability, column, unit, words in _COMPARED:
+        listed, ours = _number(offer, capability, unit), getattr(size, column)
+        if listed is not None and ours is not None and abs(listed - ours) > MATERIAL * ours:
+            yield f"Azure says {listed:,.6g} {words}, the table {ours:,.6g}"
+    here, there = azure_rules.documented(size), traits(offer.name, offer)
+    for name, ours_, theirs in (
+        ("disk controllers", here.controllers, there.controllers),
+        ("generations", here.generations, there.generations),
+    ):
+        if ours_ and sorted(ours_) != sorted(theirs):
+            yield f"Azure says {name} {', '.join(theirs)}, the table {', '.join(ours_)}"
+    day, listed_day = day_of(size.retires_on), day_of(offer.capabilities.get("RetirementDateUtc", ""))
+    if listed_day is not None and day is not None and day != listed_day:
+        yield f"Azure retires it on {listed_day}, the table on {day}"
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a VM size can do: its limits (as `sizes` says), and whether it takes accelerated networking.
+
+    `differs` says in one line where Azure and the table disagree on it, "" where they do not.
+    """
+
+    limits: dict[str, float | None]
+    accelerated_networking: bool
+    traits: Traits = NOTHING_KNOWN
+    differs: str = ""
+
+
+def measured_sizes(clients: Clients, region: str, names: Set[str]) -> dict[str, Size]:
+    """Limits of VM sizes: uncached, and cached ones for disks with a host cache.
+
+    Base limits come from the API. Burst limits are not in resource SKUs: they come from the dated table
+    data/reference/vm-sizes.csv. Where the two disagree, it is said in one line a size.
+
+    Returns
+    -------
+    dict
+        By size. Limits are `iops`, `mb_s`, `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s` (None
+        where there is none, or none is known; MB are 10^6 bytes).
+
+    Raises
+    ------
+    DiskbookError
+        When the region does not offer a size.
+    """
+    offered = sizes(clients, region)
+    missing = {name for name in names if name.lower() not in offered}
+    if missing:
+        raise DiskbookError(
+            f"region {region} does not offer {min(missing)}; choose another size or region in the scenario"
+        )
+    by_size = {name: _of_size(offered[name.lower()]) for name in sorted(names)}
+    for size in by_size.values():
+        if size.differs:
+            clients.tell(size.differs)
+    return by_size
+
+
+def disk_limits(spec: Disk, resource: Any) -> dict[str, float | None]:
+    """Limits of a disk: base from what Azure reports, burst from the documented table; same keys as above."""
+    documented = disk_options.limits(spec)
+    return {
+        "iops": resource.disk_iops_read_write,
+        "mb_s": resource.disk_m_bps_read_write,
+        "burst_iops": documented.burst_iops,
+        "burst_mb_s": documented.burst_mb_s,
+    }
+
+
+def _of_size(offer: Offer) -> Size:
+    return Size(
+        limits(offer),
+        offer.has("AcceleratedNetworkingEnabled"),
+        traits(offer.name, offer),
+        differences(offer),
+    )

@@ -18,9 +18,9 @@ from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from diskbook.cloud.azure import requests
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.keys import run_key
-from diskbook.design import network_rules
+from diskbook.design import company_rules
+from diskbook.design.company_rules import Subnet
 from diskbook.design.model import Network, Scenario
-from diskbook.design.network_rules import Subnet
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import private_access, tunnel
 from diskbook.hosts.private_access import Jump, Route
@@ -42,7 +42,7 @@ def route_entry(network: Network, subscription: str, machine_id: str) -> dict[st
         return {}
     if network.jump_host:
         return {"jump_host": network.jump_host}
-    group = network_rules.bastion_group(network)
+    group = company_rules.bastion_group(network)
     return {
         "bastion": network.bastion,
         "group": group,
@@ -65,7 +65,7 @@ def _route(entry: Mapping[str, str]) -> Route | None:
 
 
 def _jump(text: str) -> Jump:
-    place = network_rules.jump_place(text)
+    place = company_rules.jump_place(text)
     if place is None:
         raise DiskbookError(f"the run's manifest names the jump host {text!r}, which is none")
     return Jump(place.host, place.user, place.port)
@@ -107,7 +107,7 @@ def problems(clients: Clients, scenario: Scenario, replicates: int) -> list[str]
 
 
 def _place(network: Network) -> Subnet:
-    place = network_rules.subnet(network)
+    place = company_rules.subnet(network)
     assert place is not None  # scenarios are checked when they are loaded
     return place
 
@@ -169,7 +169,7 @@ def _fits(place: Subnet, there: Any, usages: list[Any], scenario: Scenario, repl
 
 def _of_bastion(clients: Clients, network: Network) -> Iterator[str]:
     """Whether the Bastion is there, opens tunnels and reaches the subnet, and the Azure CLI is here."""
-    group, name = network_rules.bastion_group(network), network.bastion
+    group, name = company_rules.bastion_group(network), network.bastion
     try:
         tunnel.program()
     except DiskbookError as error:

@@ -2,23 +2,116 @@
 
 One resource group with one network; for each replicate a set of machines and disks. Network, security group,
 addresses and disks are begun at once, then the interfaces, then the machines.
+
+Run steps in parallel, each as soon as the steps it depends on are done; find the longest chain.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import partial
+from graphlib import TopologicalSorter
 from typing import Any
 
-from diskbook.cloud.azure import graph, images, keys, limits
+from diskbook.cloud.azure import images, keys, offers
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.create import Maker, Place
-from diskbook.cloud.azure.graph import Step
 from diskbook.cloud.azure.operation import operation
 from diskbook.design.model import Disk, Machine, Scenario
 from diskbook.facts.rules import ULTRA
 from diskbook.results.run import Run
+
+AT_ONCE = 64  # steps mostly wait for Azure, so this costs little
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to do, given the results of the steps it needs, by name."""
+
+    action: Callable[[Mapping[str, Any]], Any]
+    needs: tuple[str, ...] = ()
+
+
+def run_steps(
+    steps: Mapping[str, Step],
+    done: Callable[[str, Any], None] = lambda name, result: None,
+    at_once: int = AT_ONCE,
+) -> dict[str, Any]:
+    """Do all steps, in parallel as far as what they need allows.
+
+    When one fails, those under way are waited for and none is begun any more.
+
+    Parameters
+    ----------
+    steps
+        By name.
+    done
+        Called with name and result of each step, in the calling thread, in the order they end.
+    at_once
+        How many steps may be under way.
+
+    Returns
+    -------
+    dict
+        The results by name.
+
+    Raises
+    ------
+    Exception
+        What the first step to fail raised.
+    graphlib.CycleError
+        When steps need one another in a circle.
+    """
+    order = TopologicalSorter({name: step.needs for name, step in steps.items()})
+    order.prepare()
+    results: dict[str, Any] = {}
+    running: dict[Future[Any], str] = {}
+    failed: BaseException | None = None
+    with ThreadPoolExecutor(at_once) as pool:
+        while order.is_active():
+            for name in () if failed else order.get_ready():
+                given = {need: results[need] for need in steps[name].needs}
+                running[pool.submit(steps[name].action, given)] = name
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                name = running.pop(future)
+                failed = failed or future.exception()
+                if future.exception() is None:
+                    results[name] = future.result()
+                    done(name, results[name])
+                    order.done(name)
+    if failed:
+        raise failed
+    return results
+
+
+def longest_chain(
+    needs: Mapping[str, Iterable[str]], duration_s: Mapping[str, float]
+) -> tuple[float, list[str]]:
+    """Find the chain of steps that takes longest: no order of doing them is faster.
+
+    Parameters
+    ----------
+    needs
+        For each step the steps it needs.
+    duration_s
+        Seconds of each step; 0 for those not named.
+
+    Returns
+    -------
+    tuple
+        Its duration in seconds, and its steps in order.
+    """
+    best: dict[str, tuple[float, list[str]]] = {}
+    for name in TopologicalSorter(needs).static_order():
+        before = max((best[need] for need in needs.get(name, ())), default=(0.0, []))
+        best[name] = (before[0] + duration_s.get(name, 0.0), [*before[1], name])
+    return max(best.values(), default=(0.0, []))
+
 
 __all__ = [
     "Place",
@@ -103,7 +196,7 @@ def replicates(
     keys.run_key(run.folder)  # made here, once: the steps run side by side
     maker = Maker(clients, run, place, zones, scenario.network)
     ends = {f"replicate {number}" for number in numbers}
-    graph.run(steps(maker, scenario, numbers), lambda name, entry: keep(entry) if name in ends else None)
+    run_steps(steps(maker, scenario, numbers), lambda name, entry: keep(entry) if name in ends else None)
 
 
 def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str, Step]:
@@ -112,9 +205,9 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
     A step is named for what it makes and its name in Azure, as in "machine r2-vm1"; "replicate 2" ends that
     replicate.
     """
-    sizes = {machine.size for machine in scenario.machine}
+    asked = {machine.size for machine in scenario.machine}
     by_name = {
-        "sizes": Step(lambda _: limits.sizes(maker.clients, maker.place.region, sizes)),
+        "sizes": Step(lambda _: offers.measured_sizes(maker.clients, maker.place.region, asked)),
         "images": Step(partial(_images, maker, scenario), ("sizes",)),
         "security group": Step(lambda _: maker.security_group()),
         "network": Step(lambda _: maker.network()),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from azure.core.exceptions import ResourceNotFoundError
 
-from diskbook.cloud.azure import inventory, named_group, ownership
+from diskbook.cloud.azure import inventory, named_group
 from diskbook.cloud.azure.clients import Clients
 from diskbook.results import session
 from diskbook.results.run import Run
@@ -177,8 +177,8 @@ def _group_of(clients: Clients, resource: object, runs: Path) -> Group | None:
         state = "never deleted: runs were told to use it, and their resources are in it"
         return Group(name, label, state, False, holds)
     own = session.is_own_group(tags, runs, clients.cloud.subscription, name)
-    foreign = ownership.foreign(contents, label.run)
-    others = ownership.foreign_text(foreign, label.run)
+    foreign = inventory.foreign(contents, label.run)
+    others = inventory.foreign_text(foreign, label.run)
     if foreign and not own:
         return Group(name, label, f"not ours, not touched: in it {others}", False, holds)
     state, goes = judge(name, label, own, runs, datetime.now(UTC))

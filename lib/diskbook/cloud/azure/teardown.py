@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 
-from diskbook.cloud.azure import inventory, named_group, ownership, refusals, removal
+from diskbook.cloud.azure import inventory, named_group, refusals
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import operation
 from diskbook.facts.errors import DiskbookError
@@ -35,7 +35,7 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     Parameters
     ----------
     clients, run, group
-        The group must be the run's own (`ownership.check`).
+        The group must be the run's own (`inventory.check_owner`).
     say
         Takes a line when the deletion begins, and about once a minute while it lasts.
 
@@ -54,13 +54,13 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     def announce(text: str) -> None:
         _announce(run, text, say)
 
-    if prefix := ownership.prefix_in(run, group):
+    if prefix := inventory.prefix_in(run, group):
         with operation(run, "delete resources", group, clients):
             return named_group.remove(clients, group, prefix, run.name, announce)
     resource = inventory.find_group(clients, group)
     if resource is None:
         return False
-    ownership.check(clients, run, resource)
+    inventory.check_owner(clients, run, resource)
     spare_foreign(clients, group, run.name, announce)
     known = {row["name"]: row.get("deletion") for row in run.manifest["resource_groups"]}
     with operation(run, "delete resource group", group, clients):
@@ -88,7 +88,7 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     Parameters
     ----------
     clients, group, run
-        The group must be the run's own (`ownership.check`).
+        The group must be the run's own (`inventory.check_owner`).
     say
         Takes progress lines.
 
@@ -97,7 +97,7 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     LeftStandingError
         If the group holds foreign resources. It still stands, and the message names them.
     """
-    others = ownership.foreign(inventory.contents(clients, group), run)
+    others = inventory.foreign(inventory.contents(clients, group), run)
     if not others:
         return
     say(f"deleting the resources of run {run} in {group} one by one: it holds others as well")
@@ -105,7 +105,7 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     own = f"these of the run could not be deleted: {', '.join(left)}" if left else "the run's own are deleted"
     raise LeftStandingError(
         f"resource group {group} still stands and may cost money. It holds "
-        f"{ownership.foreign_text(others, run)}; {own}. To delete all of it: 'diskbook sweep --delete "
+        f"{inventory.foreign_text(others, run)}; {own}. To delete all of it: 'diskbook sweep --delete "
         f"--group {group} --with-foreign', or 'az group delete --name {group} --subscription "
         f"{clients.cloud.subscription}'"
     )
@@ -172,8 +172,8 @@ def remove(
 def _remove_own(clients: Clients, group: str, run: str) -> list[str]:
     """Delete the run's resources in its own group; return what could not be deleted, and why."""
     rows = inventory.contents(clients, group)
-    own = {row.id.lower() for row in rows} - {row.id.lower() for row in ownership.foreign(rows, run)}
-    return removal.remove_own(clients, group, lambda row: row.id.lower() in own)
+    own = {row.id.lower() for row in rows} - {row.id.lower() for row in inventory.foreign(rows, run)}
+    return named_group.remove_own(clients, group, lambda row: row.id.lower() in own)
 
 
 def _begin(clients: Clients, group: str) -> Any:

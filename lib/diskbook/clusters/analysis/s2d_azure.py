@@ -19,7 +19,7 @@ from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture, depth_curves
 from diskbook.report.show.answers import arms_in_words, comparison_in_words
 from diskbook.report.show.html import Html, table
-from diskbook.stats import knee, predict
+from diskbook.stats import expected, knee
 from diskbook.stats.limits import BY_COLUMN
 
 ARTICLE = "s2d-azure"
@@ -122,7 +122,7 @@ def binding_table(a: Analysis) -> Html:
     cells = sweep.cells(a)
     keys = ["arm", "workload"]
     rows = cells[[*keys, "label", "binds", "iops", "block_size_bytes", "kind"]].merge(
-        predict.predicted(a.trials)[[*keys, "limit", "limit_value", "limit_iops"]], on=keys
+        expected.predicted(a.trials)[[*keys, "limit", "limit_value", "limit_iops"]], on=keys
     )
     shown = [
         {

@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any
 
 from diskbook.clusters.design import survival
+from diskbook.design.consistency import refer
 from diskbook.design.model import Loss, Scenario
-from diskbook.design.references import refer
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Whether clusters, volumes and the arms on them name one another rightly."""
 
+from diskbook.design.consistency import refer
 from diskbook.design.model import Arm, Cluster, Scenario, Volume
-from diskbook.design.references import refer
 
 
 def check(scenario: Scenario) -> None:

@@ -7,7 +7,7 @@ nodes it goes on standard input alone.
 import threading
 from pathlib import Path
 
-from diskbook.cloud.azure import windows
+from diskbook.cloud.azure import requests
 from diskbook.facts import client
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
@@ -29,7 +29,7 @@ def password(folder: Path) -> str:
     with _making:
         if not path.exists():
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            made = windows.password()
+            made = requests.password()
             signature = client.sign(_PURPOSE, folder.name, made)
             write_atomic(path.with_suffix(".signature"), signature + "\n", 0o600)
             write_atomic(path, made, 0o600)

@@ -23,7 +23,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.device import Device
 from diskbook.measure.bench.rig import Rig
 from diskbook.tools import registry
-from diskbook.tools.job import FILL_BLOCK_BYTES, Job
+from diskbook.tools.protocol import FILL_BLOCK_BYTES, Job
 from diskbook.tools.record import Measurement
 
 FILLS = 4

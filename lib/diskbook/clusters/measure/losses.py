@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from diskbook.cloud.azure.attach import Power
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.power import Power
 from diskbook.clusters.design import loss_rules, survival
 from diskbook.clusters.measure import loss_record, node_steps, pools
 from diskbook.clusters.measure.node_steps import name_of

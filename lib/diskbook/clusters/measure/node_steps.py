@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from diskbook.cloud.azure import windows
+from diskbook.cloud.azure import requests
 from diskbook.clusters.measure import cluster_account
 from diskbook.clusters.powershell import call, steps
 from diskbook.clusters.powershell.steps import Answer, Request, StepFailed
@@ -30,7 +30,7 @@ _PAUSES_S = (0.3, 10.0)  # the first, and the longest, between two looks at a no
 
 def name_of(rig: Rig, machine: str) -> str:
     """Return the name of a node, which is the machine's own name for itself."""
-    return windows.computer_name(rig.replicate["machines"][machine]["host"]["name"])
+    return requests.computer_name(rig.replicate["machines"][machine]["host"]["name"])
 
 
 def machine_of(rig: Rig, node: str) -> str:

@@ -9,11 +9,10 @@ from diskbook.clusters.measure import fleets, losses, node_counters, volumes
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.design.schedule import Block
 from diskbook.hosts.device import Device
-from diskbook.measure.bench.rig import Rig
+from diskbook.measure.bench.rig import START_S, Rig
 from diskbook.measure.bench.steps import Steps
-from diskbook.measure.bench.tool_jobs import START_S
 from diskbook.results.run import Run
-from diskbook.tools.job import Job
+from diskbook.tools.protocol import Job
 
 
 class VolumeSteps(Steps):

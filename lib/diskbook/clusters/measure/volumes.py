@@ -19,8 +19,8 @@ from diskbook.design.model import Arm, Cluster, Volume
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB, KIB
 from diskbook.hosts.device import Device
-from diskbook.measure.bench import precondition
 from diskbook.measure.bench.rig import Rig
+from diskbook.measure.bench.steps import condition
 
 FILE = "diskbook.dat"
 LETTERS = "STUVWXYZEFGHIJKLMNOPQR"
@@ -231,7 +231,7 @@ def prefill(rig: Rig, arm: Arm) -> None:
     at = ledger_place(rig, arm.volume)
     if at["disk_id"] not in rig.prefilled:
         forget(rig, arm.volume)
-    precondition.condition(rig, at["disk_id"], arm.machine, device(rig, arm), at)
+    condition(rig, at["disk_id"], arm.machine, device(rig, arm), at)
 
 
 def device(rig: Rig, arm: Arm) -> Device:

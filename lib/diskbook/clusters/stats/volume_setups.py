@@ -15,7 +15,7 @@ import pandas as pd
 from diskbook.clusters.design import fleets
 from diskbook.clusters.stats import volume_bound
 from diskbook.clusters.stats.volume_bound import Rates, Setup, Shape
-from diskbook.design import volume_words
+from diskbook.design import arm_words
 from diskbook.design.model import Disk, Scenario, Volume, Workload
 from diskbook.facts import catalog, disk_options
 from diskbook.stats import credit
@@ -143,7 +143,7 @@ def _setups(
             vm = _least(machine_rates(name) for name in scenario.nodes_of(volume))
             disk = rates_of(scenario.disk_named(volume.disk))
             of_arm = _met(scenario, volume)
-            remote = volume_words.is_remote(arm)
+            remote = arm_words.is_remote(arm)
             setups[arm.name] = Setup(of_arm, disk, vm, remote=remote, volumes=volume.count)
     return setups
 

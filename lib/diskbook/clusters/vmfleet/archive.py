@@ -19,8 +19,8 @@ from typing import Any
 
 from diskbook.clusters.vmfleet import fleet, names
 from diskbook.clusters.vmfleet.fleet import Machine
+from diskbook.facts.errors import visible
 from diskbook.facts.units import MIB
-from diskbook.facts.untrusted_text import visible
 from diskbook.tools import decode
 from diskbook.tools.diskspd import command as diskspd_command, xml as diskspd_xml
 from diskbook.tools.record import Measurement, Parsed, UnusableError

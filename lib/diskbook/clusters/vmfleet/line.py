@@ -11,13 +11,12 @@ with `-f`, its profiles' MaxOffset, where a load uses a part of the file.
 import math
 from dataclasses import replace
 
-from diskbook.design.diskspd_line.arguments import Arguments, parse
-from diskbook.design.diskspd_line.render import render, size_text
+from diskbook.design.diskspd_line.arguments import Arguments, parse, render, size_text
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import KIB
 from diskbook.tools.diskspd import command as diskspd_command
-from diskbook.tools.job import Job, Target
+from diskbook.tools.protocol import Job, Target
 from diskbook.tools.record import Measurement
 
 CLOCK_SEED = "-z without a number: every machine draws its offsets from its clock, none can be drawn again"

@@ -3,16 +3,22 @@
 Meanings from DiskSpd's wiki ("Command line and parameters", "Threading and concurrency") and the checks of
 its own parser. ``diskspd -w100 -b8K -F8 -r -o5 -W30 -d10 -Sh -L testfile.dat`` is eight threads in all, each
 with five random writes of 8 KiB outstanding.
+
+A record of DiskSpd's arguments, written as DiskSpd takes them. No I/O here.
+
+A workload given as somebody's DiskSpd line, word for word: what it means in the workbook's own terms.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from diskbook.design.diskspd_line.flags import DEFAULT_BLOCK, read_flag, wrong
+from diskbook.design.diskspd_line.flags import DEFAULT_BLOCK, UNITS, read_flag, wrong
 from diskbook.facts.errors import UsageError
+from diskbook.facts.units import GIB
 
 # Where the output goes, up to the end of the line: the shell's part, none of DiskSpd's targets.
 _REDIRECTED = re.compile(r"\s(?:[12*]?>{1,2}|\|).*$", re.DOTALL)
@@ -197,3 +203,172 @@ def _check(arguments: Arguments) -> None:
     span = arguments.span_bytes
     if span is not None and span < arguments.block_size:
         raise UsageError(f"DiskSpd arguments: {span} bytes of the target are less than one block")
+
+
+def render(arguments: Arguments) -> list[str]:
+    """Write arguments as DiskSpd takes them, without the program; `parse_words` reads them back equal."""
+    return [*_sizes(arguments), *_load(arguments), *_times(arguments), *arguments.kept, *arguments.targets]
+
+
+def size_text(number: int) -> str:
+    """The shortest way to write a size that keeps it."""
+    for unit in ("T", "G", "M", "K"):
+        if number and number % UNITS[unit] == 0:
+            return f"{number // UNITS[unit]}{unit}"
+    return str(number)
+
+
+def _flag(letter: str, value: int | None) -> Iterator[str]:
+    if value is not None:
+        yield f"-{letter}{value}"
+
+
+def _sized(letter: str, value: int | None) -> Iterator[str]:
+    if value is not None:
+        yield f"-{letter}{size_text(value)}"
+
+
+def _sizes(arguments: Arguments) -> Iterator[str]:
+    yield from _sized("b", arguments.block_size)
+    yield from _sized("c", arguments.create_bytes)
+    yield from _sized("f", arguments.max_offset)
+    yield from _sized("B", arguments.base_offset or None)
+    yield from _sized("T", arguments.thread_stride)
+
+
+def _load(arguments: Arguments) -> Iterator[str]:
+    yield from _flag("t", arguments.threads_per_target)
+    yield from _flag("F", arguments.total_threads)
+    yield from _flag("o", arguments.outstanding)
+    yield from _flag("O", arguments.outstanding_per_thread)
+    yield from _pattern(arguments)
+    yield from _flag("w", arguments.write_pct)
+    if arguments.rate is not None:
+        yield f"-g{arguments.rate}{'i' if arguments.rate_unit == 'IOPS' else ''}"
+    yield from _caches(arguments)
+    if arguments.buffers != "pattern":
+        yield "-Z" + {"zero": "", "random": "r"}.get(arguments.buffers, arguments.buffers)
+    yield from ("-z",) if arguments.clock_seed else _flag("z", arguments.seed)
+
+
+def _pattern(arguments: Arguments) -> Iterator[str]:
+    align = "" if arguments.align is None else size_text(arguments.align)
+    if not arguments.random_pct:
+        yield f"-s{'i' if arguments.interlocked else ''}{align}"
+        return
+    if arguments.random_pct < 100:
+        yield f"-rs{arguments.random_pct}"
+    yield f"-r{align}"
+    if arguments.distribution:
+        yield f"-rd{arguments.distribution}"
+
+
+def _caches(arguments: Arguments) -> Iterator[str]:
+    letters = {"on": "", "off": "u", "remote": "r"}[arguments.cache]
+    letters += "m" if arguments.memory_mapped else ""
+    letters += "w" if arguments.write_through else ""
+    if letters:
+        yield "-Sh" if letters == "uw" else f"-S{letters}"
+
+
+def _times(arguments: Arguments) -> Iterator[str]:
+    yield from _flag("W", arguments.warmup_s)
+    yield from _flag("d", arguments.duration_s)
+    yield from _flag("C", arguments.cooldown_s or None)
+    if arguments.latency:
+        yield "-L"
+    yield from _flag("D", arguments.iops_interval_ms)
+    if arguments.output == "xml":
+        yield "-Rxml"
+
+
+def expand_workload(raw: Any) -> Any:
+    """Put what a line says into the keys of a workload; tables without `verbatim` pass unchanged.
+
+    Raises
+    ------
+    ValueError
+        When the line cannot be read, or another key says something else; one sentence.
+    """
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("verbatim"), str):
+        return raw
+    try:
+        fields = fields_of(parse(raw["verbatim"]))
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    for key, value in fields.items():
+        # A manifest holds what the line meant; the wording of remarks may be of another version.
+        if key in raw and raw[key] != value and key != "remarks":
+            raise ValueError(
+                f"verbatim says the whole load, so '{key}' cannot be set beside it (it means {value!r}); "
+                "change the line"
+            )
+    if "working_set_gib" not in fields and "working_set_gib" not in raw:
+        raise ValueError("the line of verbatim gives its target no size (-c or -f); set working_set_gib")
+    return {**fields, **raw}
+
+
+def fields_of(line: Arguments) -> dict[str, Any]:
+    """Keys of a workload that mean the same as a line of DiskSpd.
+
+    Threads and outstanding I/Os are totals over the targets that the line names, all of which are on the
+    one disk under test.
+    """
+    fields = {
+        "pattern": "random" if line.random_pct else "sequential",
+        "block_size": line.block_size,
+        "write_pct": line.write_pct,
+        "threads": line.threads,
+        "queue_depth": line.depth,
+        "rate": line.rate_iops,
+        "sync": "dsync" if line.write_through and line.write_pct else None,
+        "ramp_s": float(line.warmup_s),
+        "runtime_s": float(line.duration_s),
+        "remarks": tuple(workload_remarks(line)),
+    }
+    if line.span_bytes is not None:
+        fields["working_set_gib"] = line.span_bytes / GIB
+    if line.iops_interval_ms is not None:
+        fields["series_s"] = line.iops_interval_ms / 1000
+    return fields
+
+
+def workload_remarks(line: Arguments) -> Iterator[str]:
+    """What a reader of the line's results must know, one sentence each, without a full stop."""
+    if line.create_bytes is not None:
+        yield _unwritten(line)
+    if not line.latency:
+        yield "no -L: DiskSpd measures no latencies"
+    if line.cache != "off":
+        yield "neither -Su nor -Sh: the file cache answers, so this may measure memory and not the disk"
+    if len(line.targets) > 1:
+        yield f"its {len(line.targets)} targets are on the one disk under test"
+    if line.cooldown_s:
+        yield f"-C{line.cooldown_s}: only DiskSpd goes on after measuring; fio ends at once"
+    if 0 < line.random_pct < 100:
+        yield f"-rs{line.random_pct}: {line.random_pct} % of the I/Os are random, the others in a row"
+    if line.clock_seed:
+        yield "-z without a number: the seed is from the clock, so the same offsets cannot be drawn again"
+    if line.buffers == "zero":
+        yield "-Z: only zeros are written, which a disk may store for nothing"
+
+
+def check_runnable(line: Arguments) -> None:
+    """Refuse a line whose offsets nobody could draw again; VMFleet's own is left as it is.
+
+    Raises
+    ------
+    UsageError
+        For -z without a number.
+    """
+    if line.clock_seed:
+        raise UsageError(
+            "DiskSpd line: -z without a number seeds from the clock, so no other arm gets the same offsets; "
+            "give it a number, e.g. -z1"
+        )
+
+
+def _unwritten(line: Arguments) -> str:
+    if line.write_pct == 100:
+        return "-c makes the file anew: writes may be the first to their blocks; nothing is prefilled"
+    return "-c makes the file anew: reads may hit unwritten blocks, which need no disk; nothing is prefilled"

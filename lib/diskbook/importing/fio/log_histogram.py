@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from diskbook.facts.units import NS_PER_MS, NS_PER_US
+from diskbook.tools.fio.held_rate import DIRECTIONS
 from diskbook.tools.fio.latency import index_value
 from diskbook.tools.fio.log import EPOCH_MS, GREATEST_S
-from diskbook.tools.fio.log_latency import DIRECTIONS
 from diskbook.tools.record import Direction, Series, UnusableError, percentile_ns
 
 _GROUPS = {29: 1, 19: NS_PER_US}

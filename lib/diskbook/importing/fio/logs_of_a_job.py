@@ -13,10 +13,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from diskbook.facts import unpack
+from diskbook.facts import files
 from diskbook.facts.units import KIB, NS_PER_MS, NS_PER_US
 from diskbook.importing.fio import log_histogram
-from diskbook.tools.fio import log as fio_log, log_latency, log_series
+from diskbook.tools.fio import held_rate, log, log as fio_log
 from diskbook.tools.fio.log import Rows
 from diskbook.tools.record import (
     Direction,
@@ -54,8 +54,8 @@ class LogFile:
             When it is too large to be held.
         """
         with self.open() as stream:
-            content = stream.read(unpack.WHOLE + 1)
-        if len(content) > unpack.WHOLE:
+            content = stream.read(files.WHOLE + 1)
+        if len(content) > files.WHOLE:
             raise UnusableError(self.name, "averages or histograms of this size are none of a measurement")
         return content
 
@@ -172,7 +172,7 @@ def _of_each_io(files: Sequence[LogFile], old: bool, completion: bool) -> JobLog
     parts = []
     for file in files:
         with file.open() as stream:
-            parts.append(log_latency.summarise(stream, file.name, NS_PER_US if old else 1))
+            parts.append(held_rate.summarise(stream, file.name, NS_PER_US if old else 1))
     flags = [flag for part in parts for flag in part.flags]
     if completion:
         flags.append("latencies of the log are completion latencies")
@@ -197,7 +197,7 @@ def _averages(
     interval = interval_s or _interval_s(rates[0])
     start = _start_ms(rates, interval)
     means = _one_after_another([_rows(file) for file in latency], start)
-    series = log_series.series_of(means, _one_after_another(rates, start), interval)
+    series = log.series_of(means, _one_after_another(rates, start), interval)
     if not series:
         raise UnusableError(iops[0].name, "fewer than two intervals were logged")
     if old:
@@ -264,7 +264,7 @@ def _bandwidth(files: Sequence[LogFile], interval_s: float | None, block_size: i
     logs = [_rows(file) for file in files]
     interval = interval_s or _interval_s(logs[0])
     kib_s = _one_after_another(logs, _start_ms(logs, interval))
-    series = log_series.series_of(fio_log.no_rows(), kib_s, interval, KIB / block_size)
+    series = log.series_of(fio_log.no_rows(), kib_s, interval, KIB / block_size)
     if not series:
         raise UnusableError(files[0].name, "fewer than two intervals were logged")
     return JobLogs(series, flags=("IOPS of the series are bandwidth / block size",))

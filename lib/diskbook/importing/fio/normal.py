@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from diskbook.facts.units import NS_PER_MS, NS_PER_US, utc_text
 from diskbook.importing.fio import json_files, terse
 from diskbook.importing.fio.normal_text import Done, Report, Run, Start, runs
-from diskbook.tools.fio import latency as fio_latency, libaio_syncs, options as fio_options
+from diskbook.tools.fio import latency, latency as fio_latency, options as fio_options
 from diskbook.tools.fio.latency import Latency
 from diskbook.tools.record import CACHED, SHORTEST, Direction, Load, Measurement, Parsed, UnusableError
 
@@ -348,7 +348,7 @@ def _directions(job: _Job, load: Load, flags: list[str]) -> dict[str, Direction]
         flags.append("trims are left out")
     writes = [_as_json(report) for report in job.reports]
     engine = job.options.get("ioengine", "")
-    return libaio_syncs.taken_alone(directions, writes, load, engine, flags)
+    return latency.taken_alone(directions, writes, load, engine, flags)
 
 
 def _direction(job: _Job, kind: str, load: Load, flags: list[str]) -> Direction | None:

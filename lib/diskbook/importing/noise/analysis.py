@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.cost import replicate
+from diskbook.cost import estimate
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import noise_series, paths
@@ -167,7 +167,7 @@ def pairs_table(scenario: Scenario, blocks: int) -> Html:
     scenario
         Whose replicate is priced, with so many blocks of each workload.
     """
-    priced = replicate.another(_with_blocks(scenario, blocks), Provenance.AZURE)
+    priced = estimate.another_replicate(_with_blocks(scenario, blocks), Provenance.AZURE)
     rows: dict[str, dict[str, str]] = {}
     for row in noise_series.pairs():
         spread = "" if row.sd_log is None else f" (s.d. {percent(row.sd_log)})"

@@ -19,10 +19,9 @@ import pandas as pd
 
 from diskbook.facts import noise_series
 from diskbook.facts.digits import csv_text
-from diskbook.facts.errors import DiskbookError, UsageError, unknown
+from diskbook.facts.errors import DiskbookError, UsageError, unknown, visible
 from diskbook.facts.noise_series import Component, Share
 from diskbook.facts.units import percent
-from diskbook.facts.untrusted_text import visible
 from diskbook.importing.noise import dataset_files as files, spreads as stats_noise
 from diskbook.importing.noise.dataset_files import Cell, Dataset, Overlaps
 from diskbook.importing.noise.spreads import Spread

@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import DiskbookError, UsageError, visible
 
 COLUMNS = ["value", "runtime", "starttime", "VM_id"]
 RATE, LATENCY = "IOPS", "msec"

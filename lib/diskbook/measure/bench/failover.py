@@ -8,27 +8,109 @@ That the first machine has failed is noticed by its connection, or by a silence 
 for a cluster's heartbeat, whose own time-out adds to any real fail-over. The machine is switched off through
 Azure, which takes a while to say so; a disk is detached after that only ("machine off"), since Azure does
 one operation a machine at a time. With a real failure that step would not be there. Unverified on Azure.
+
+What a failover test measures: when each block was acknowledged, and how long each step took.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 from diskbook.cloud import connect
+from diskbook.cloud.azure.attach import Power
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.power import Power
 from diskbook.design.model import Drill, Scenario
+from diskbook.design.vocabulary import SILENCE_S
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.units import utc_text
 from diskbook.hosts.device import Device
 from diskbook.hosts.ssh import Connection
-from diskbook.measure.bench import reservations
+from diskbook.measure.bench import blocks, checks
 from diskbook.measure.bench.blocks import Blocks
-from diskbook.measure.bench.failover_record import START_S, BlockWriter, StepClock
-from diskbook.measure.bench.reservations import Registrant
+from diskbook.measure.bench.checks import Registrant
 from diskbook.measure.bench.rig import Rig
 from diskbook.results.run import Run
+
+INTERVAL_S = 0.005  # at most one write in so long: what RTO is exact to; the region lasts for five minutes
+START_S = 60.0
+
+
+class BlockWriter(threading.Thread):
+    """Writes blocks from a machine, and keeps when each was acknowledged to us."""
+
+    def __init__(self, connection: Connection, device: Device, series: Blocks) -> None:
+        super().__init__(name="drill-writer", daemon=True)
+        self._source = connection, device, series
+        self.times: list[float] = []  # of block 0, 1, 2 ..., `time.monotonic()`
+        self.told_to_end = False
+        self.error: str | None = None
+
+    def run(self) -> None:
+        connection, device, series = self._source
+        try:
+            for row in series.follow(connection, device, "write", blocks.MAX_BLOCKS, INTERVAL_S):
+                if "ack" in row:
+                    self.times.append(time.monotonic())
+                self.told_to_end |= "told_to_end" in row
+                self.error = row.get("text", self.error)
+        except Exception as error:
+            self.error = str(error)
+
+    @property
+    def last(self) -> float:
+        """When the last block was acknowledged."""
+        return self.times[-1]
+
+    def write_for(self, seconds: float) -> None:
+        """Let it write; raises DiskbookError when it does not, or ends."""
+        deadline = time.monotonic() + START_S
+        while not self.times and self.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.join(seconds if self.times else 0)
+        if not (self.times and self.is_alive()):
+            raise DiskbookError(f"the writing machine wrote {len(self.times)} blocks, then: {self.error}")
+
+    def wait_for_silence(self) -> float:
+        """Return when it was noticed that no more acknowledgements come."""
+        while self.is_alive() and time.monotonic() - self.last < SILENCE_S:
+            self.join(0.01)
+        return time.monotonic()
+
+    def lines(self) -> bytes:
+        """All acknowledgements, a JSON document a line, with the client's time."""
+        ahead = time.time() - time.monotonic()
+        rows = [
+            {"ack": number, "time_utc": utc_text(at + ahead, "auto")} for number, at in enumerate(self.times)
+        ]
+        return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+@dataclass
+class StepClock:
+    """Takes the time of each step: when it ended, with what the emulator's time scale had saved by then."""
+
+    saved_s: Callable[[], float]
+    ends: list[tuple[str, float, float]] = field(default_factory=list)
+    extra_s: dict[str, float] = field(default_factory=dict)
+
+    def mark(self, step: str, at: float | None = None) -> None:
+        self.ends.append((step, time.monotonic() if at is None else at, self.saved_s()))
+
+    def steps(self, start: float, saved_s: float) -> Iterator[dict[str, Any]]:
+        """Length of each step since `start`, as run and unscaled; their sum is the time to the last end."""
+        for step, end, saved in self.ends:
+            real = max(0.0, end - start)
+            unscaled = real + saved - saved_s + self.extra_s.get(step, 0.0)
+            yield {"step": step, "real_s": round(real, 4), "unscaled_s": round(unscaled, 4)}
+            start, saved_s = max(start, end), saved
+
 
 ATTEMPTS = 2
 
@@ -130,7 +212,7 @@ class _FailoverTest:
             self.down.discard(machine)
         self.rig.forget(self.spec.disk)
         if self._registered is not None:
-            reservations.clear_all(self._registered[1])
+            checks.clear_all(self._registered[1])
 
     def run(self) -> dict[str, Any]:
         """Fail the one machine, have the other take over, and return what was measured."""
@@ -151,10 +233,10 @@ class _FailoverTest:
         """Have everything as it is before the failure; return the disk as the first machine sees it."""
         rig, spec = self.rig, self.spec
         if spec.kind == "shared":
-            first, second = self._registered = reservations.registrants(
+            first, second = self._registered = checks.registrants(
                 rig, spec.disk, spec.from_machine, spec.machine
             )
-            reservations.clear_all(first)
+            checks.clear_all(first)
             first.register()
             second.register()
             first.reserve()

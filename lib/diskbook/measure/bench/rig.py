@@ -1,4 +1,9 @@
-"""Connections to the machines of one replicate, and its disks attached where a trial needs them."""
+"""Connections to the machines of one replicate, and its disks attached where a trial needs them.
+
+Run a measuring tool on a machine as a detached job, and read what it left.
+
+A rig on hosts of the user's own: nothing is attached there, moved or brought back.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +19,14 @@ from diskbook.cloud.azure.recovery import Recovery
 from diskbook.design import layout
 from diskbook.design.model import Disk, Scenario
 from diskbook.facts.units import GIB
-from diskbook.hosts import disks as machine_disks, os_disk
+from diskbook.hosts import disks as machine_disks, os_disk, stage, targets
 from diskbook.hosts.device import Device
+from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.ssh import Connection, Host
 from diskbook.hosts.ssh_windows import WindowsConnection
 from diskbook.results.run import Run
+from diskbook.tools.protocol import Job, Tool
+from diskbook.tools.record import Measurement
 
 
 @dataclass
@@ -176,3 +184,62 @@ def states(run: Run, replicate: Mapping[str, Any]) -> tuple[set[str], set[str]]:
         elif event["event"] == "overwrite" or (event["event"] == "trial" and name in filled):
             overwritten.add(name)
     return filled, overwritten
+
+
+START_S = 60.0  # a tool that has not ended this long after its time is taken for hung
+
+
+def run_job(rig: Rig, machine: str, name: str, device: Device, job: Job, limit_s: float) -> dict[str, bytes]:
+    """Run a tool as a detached job and return its files: `stdout`, `stderr`, `status` and its logs."""
+    connection = rig.connection(machine)
+    connection.start_job(name, list(job.argv), root=device.needs_root)
+    return connection.finish_job(name, job.logs.values(), limit_s=limit_s)
+
+
+def run_with_retry(
+    rig: Rig, machine: str, name: str, device: Device, job: Job, limit_s: float
+) -> dict[str, bytes]:
+    """Run a tool as `run_job` does, once more where the machine was restarted under it."""
+    try:
+        return run_job(rig, machine, name, device, job, limit_s)
+    except JobLost:
+        return run_job(rig, machine, f"{name}-again", device, job, limit_s)
+
+
+def read_job(tool: Tool, output: Mapping[str, bytes], source: str, **limits: Any) -> Measurement:
+    """Read what a job left, as `Tool.read` does; raises UnusableError with the tool's own message."""
+    files = {kind: output.get(file, b"") for file, (kind, _) in tool.raw.items()}
+    return tool.read(files, source, **limits)
+
+
+@dataclass
+class OwnRig(Rig):
+    """Connections of a run on hosts of the user's own; without attachments and recovery."""
+
+    attachments: Attachments = field(init=False)
+    recovery: Recovery = field(init=False)
+
+    @classmethod
+    def on_hosts(cls, run: Run, stop: threading.Event) -> OwnRig:
+        """Set up for the only replicate there is; connects when first needed."""
+        replicate = run.manifest["replicates"][0]
+        filled, over = states(run, replicate)
+        return cls(run, run.scenario, replicate, stop=stop, prefilled=filled, overwritten=over)
+
+    def new_connection(self, machine: str, *, recover: bool = True) -> Connection:
+        """Return another connection to a host, in the run's folder there; nobody looks after that host."""
+        manifest = self.run.manifest
+        return stage.connection(manifest, machine, stage.work_folder(manifest, machine))
+
+    def luns(self, disk: str, machine: str) -> list[int]:
+        """Return none: these disks have no LUN."""
+        return []
+
+    def attached_at(self, disk: str, machine: str) -> float | None:
+        """Return none: these disks are never attached."""
+        return None
+
+    def _data_disk(self, spec: Disk, machine: str) -> Device:
+        read_back = self.replicate["disks"][spec.name]["read_back"]
+        place, link = stage.place_of(self.run.manifest, spec.name), self.connection(machine)
+        return targets.known(link, link.host.name, place, read_back)

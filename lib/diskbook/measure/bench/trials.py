@@ -2,30 +2,186 @@
 
 A block is the unit of completion. A trial that fails is recorded with the tool's own message and tried
 once more; the run goes on either way.
+
+Wait between the blocks of a replicate, so that they are spread over hours (`design.hours_between_blocks`).
+
+What sets a disk's latency wanders over hours; blocks of one hour share it, and their interval misses the
+lasting ratio (`diskbook.design.vocabulary.in_these_hours`).
+
+What machines say of themselves, kept in the ledger: facts once a placement, busy cores with each trial.
+
+Attach a disk anew before the visits of an arm, as often as planned, and let it settle.
+
+Which visits these are is planned for all disks of a comparison alike (`scenario.attachments`). A disk is
+filled before that, so that nothing lies between the attach and the trial of one arm alone. A trial that is
+tried again meets its disk as it is, attached since before the first attempt; a block that is repeated whole
+has all its cycles again. On Azure an attach belongs to the control plane: it costs time, and no burst credit.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from diskbook.cloud.azure import expiry
 from diskbook.design import attachments, schedule
 from diskbook.design.model import Arm, Scenario, Workload
+from diskbook.design.schedule import Block
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.units import span
+from diskbook.hosts import guest
+from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost, StepFailed
-from diskbook.measure.bench import attachment, guest, orphans, precondition, spacing, steps
-from diskbook.measure.bench.precondition import NoRoomError, prefill
-from diskbook.measure.bench.rig import Rig
-from diskbook.measure.bench.tool_jobs import read, run_job, run_with_retry
+from diskbook.hosts.ssh import Connection
+from diskbook.measure.bench import orphans, steps
+from diskbook.measure.bench.rig import Rig, read_job, run_job, run_with_retry
+from diskbook.measure.bench.steps import NoRoomError, prefill
 from diskbook.results.run import now_utc
 from diskbook.tools import registry
-from diskbook.tools.job import Job
-from diskbook.tools.protocol import Tool
+from diskbook.tools.protocol import Job, Tool
 from diskbook.tools.record import Measurement, UnusableError
 
-__all__ = ["Rig", "measure", "prefill", "read", "run_job", "run_with_retry"]
+
+def place_disks(rig: Rig, places: Sequence[tuple[str, str]]) -> None:
+    """Have each disk that moves between placements on the machines of the next block, and on no others.
+
+    `places` are pairs of disk and machine. A shared disk is first detached where it is not wanted, so that no
+    attach has to choose which of its machines loses it.
+    """
+    for disk in sorted(attachments.moved_between(rig.scenario)):
+        machines = [machine for name, machine in places if name == disk]
+        for machine, _ in rig.attachments.where(disk) if machines else ():
+            if machine not in machines:
+                rig.attachments.detach(disk, machine)
+                rig.forget(disk)
+        for machine in machines:
+            rig.device(disk, machine)
+
+
+def reattach(rig: Rig, arm: Arm, times: int, *, early: bool = False) -> bool:
+    """Attach the arm's disk anew so many times, and let it settle; tell whether its trial may begin.
+
+    Of several cycles only the last one ends with the proof that the disk is ours, before anything is written.
+    A trial that is `early` does not wait for the disk to settle. The trial may not begin where the run is to
+    stop.
+    """
+    for _ in range(times):
+        rig.renew(arm.disk, arm.machine)
+    settle_s = rig.scenario.design.settle_s * rig.time_scale
+    if arm.volume or not (times or settle_s):
+        return True
+    rig.device(arm.disk, arm.machine)
+    return early or _settled(rig, arm, settle_s)
+
+
+def _settled(rig: Rig, arm: Arm, settle_s: float) -> bool:
+    """Wait until the last attach is `design.settle_s` ago; on the emulator its time scale shortens that."""
+    attached = rig.attached_at(arm.disk, arm.machine)
+    left_s = 0.0 if attached is None else attached + settle_s - time.monotonic()
+    if left_s <= 0:
+        return True
+    stopped = rig.stop.wait(left_s)
+    rig.run.append(
+        "settled",
+        replicate=rig.number,
+        disk=arm.disk,
+        machine=arm.machine,
+        settle_s=rig.scenario.design.settle_s,
+        real_s=round(left_s, 3),
+    )
+    return not stopped
+
+
+LOOK_AGAIN_S = 30.0
+"""A wait is by the clock on the wall, so that it is no longer where this computer slept in between."""
+
+
+def wait_between_blocks(rig: Rig, block: Block) -> bool:
+    """Wait until a block is due; tell whether it may begin, which it may not where the run is to stop.
+
+    It is due so many hours after the replicate's last block of another round began, whichever session that
+    was in; on the emulator its time scale shortens them. Without placements each block is a round.
+
+    Raises
+    ------
+    DiskbookError
+        When the machines will have shut down by then.
+    """
+    due = _due(rig, block)
+    if due is None or _left_s(due) <= 0:
+        return True
+    expiry.check_stands_at(rig.run, rig.replicate["resource_group"], due)
+    rig.run.append("notice", text=_words(rig, block, due))
+    while (left_s := _left_s(due)) > 0:
+        if rig.stop.wait(min(left_s, LOOK_AGAIN_S)):
+            return False
+    return True
+
+
+def _due(rig: Rig, block: Block) -> datetime | None:
+    hours = rig.scenario.design.hours_between_blocks
+    begun = [
+        event["time_utc"]
+        for event in rig.run.ledger()
+        if event["event"] == "block"
+        and (event["replicate"], event["status"]) == (rig.number, "begun")
+        and event.get("round", event["block"]) != block.round
+    ]
+    if not hours or not begun:
+        return None
+    return datetime.fromisoformat(max(begun)) + timedelta(hours=hours) * rig.time_scale
+
+
+def _left_s(due: datetime) -> float:
+    return (due - datetime.now(UTC)).total_seconds()
+
+
+def _words(rig: Rig, block: Block, due: datetime) -> str:
+    hours = rig.scenario.design.hours_between_blocks
+    scaled = (
+        "" if rig.time_scale == 1 else f", {hours * rig.time_scale * 3600:.0f} s as the emulator plays them"
+    )
+    return (
+        f"replicate {rig.number} waits {span(_left_s(due))}: block {block.block} begins at "
+        f"{due:%Y-%m-%d %H:%M:%S} UTC (blocks are {hours:g} h apart{scaled})"
+    )
+
+
+def record_guest(rig: Rig, arm: Arm, load: Workload, device: Device, disk_id: str) -> None:
+    """Record in the ledger what an arm's machine and device are; it holds for the trials after that line.
+
+    The machine is asked where that may have changed: at first use, after the disk was attached anew, and on a
+    new connection. One that does not say leaves its sentence in `error`: nothing measured rests on it.
+    """
+    connection: Connection = rig.windows(arm.machine) if load.is_fleet else rig.connection(arm.machine)
+    key = (arm.machine, disk_id)
+    asked = rig.guests.get(key)
+    # A device is made anew when its disk is placed anew; that of a volume is equal each time.
+    if asked and asked[0] is connection and (asked[1] is device or (arm.volume and asked[1] == device)):
+        return
+    answer = _ask(connection, device)
+    if not asked or asked[2] != answer:
+        rig.run.append("guest", replicate=rig.number, machine=arm.machine, disk_id=disk_id, **answer)
+    rig.guests[key] = (connection, device, answer)
+
+
+def _ask(connection: Connection, device: Device) -> dict[str, Any]:
+    try:
+        return {"engine": device.engine, "facts": guest.facts(connection, device)}
+    except (DiskbookError, ValueError, TypeError) as error:
+        return {"engine": device.engine, "facts": {}, "error": str(error)}
+
+
+def cpu_usage(output: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return a trial's entry of how busy its machine was; empty where the job does not tell."""
+    known = guest.usage(output)
+    return {} if known is None else {"guest": known}
+
+
+__all__ = ["Rig", "measure", "prefill", "run_job", "run_with_retry"]
 
 ATTEMPTS = 2
 PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
@@ -41,7 +197,7 @@ def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
     """
     for block in blocks:
         numbered = block.numbered(rig.number)
-        if not block.evidence and not spacing.wait(rig, numbered):
+        if not block.evidence and not wait_between_blocks(rig, numbered):
             return
         if not _completed_by_orphaned_job(rig, numbered) and not _block(rig, numbered):
             return
@@ -64,7 +220,7 @@ def _block(rig: Rig, block: schedule.Block) -> bool:
     for trial in block.trials:
         arm = rig.scenario.arm_named(trial.arm)
         times = cycles.get(trial.position, 0)
-        if rig.stop.is_set() or not attachment.begin(rig, arm, times, early=trial.early):
+        if rig.stop.is_set() or not reattach(rig, arm, times, early=trial.early):
             return False
         # A block cut short is repeated whole; what it left keeps its names.
         first = next(number for number in range(1, 1000) if trial.name(number) not in used)
@@ -82,11 +238,11 @@ def _prepare(rig: Rig, block: schedule.Block) -> None:
     """Have disks attached and filled before a block, and all at rest that the scenario has beside them.
 
     Disks are attached and filled before the first block that measures them, so that they begin it alike; one
-    that moves between placements is attached before each block (`attachment.place`)."""
+    that moves between placements is attached before each block (`place_disks`)."""
     places = attachments.places_before(rig.scenario, block)
-    lacking = [place for place in places if not precondition.is_done(rig, place[0])]
+    lacking = [place for place in places if not steps.is_done(rig, place[0])]
     if not block.evidence:
-        attachment.place(rig, places)
+        place_disks(rig, places)
     for disk, machine in lacking:
         prefill(rig, disk, machine)
     steps.of(rig.scenario).prepare(rig, block)
@@ -118,7 +274,7 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
         return False
     times = orphan.started_utc, orphan.ended_utc
     luns = rig.luns(arm.disk, arm.machine) if arm.disk else []
-    extra = {"lun": next(iter(luns), None), "adopted": True, **guest.usage(orphan.output)}
+    extra = {"lun": next(iter(luns), None), "adopted": True, **cpu_usage(orphan.output)}
     return _record(rig, planned, orphan.attempt, orphan.output, None, times, extra) and len(missing) == 1
 
 
@@ -131,10 +287,10 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     device = around.device(rig, arm, workload)
     job, times_utc = Job(()), (now_utc(), now_utc())
     try:
-        precondition.cache(rig, arm, workload, planned.name(attempt))
+        steps.cache(rig, arm, workload, planned.name(attempt))
         device = around.device(rig, arm, workload)  # a cold one has been attached anew
-        guest.record(rig, arm, workload, device, around.place(rig, arm)["disk_id"])
-        seed, offset = _tool_seed(rig.scenario, planned), precondition.region(rig, planned, attempt)
+        record_guest(rig, arm, workload, device, around.place(rig, arm)["disk_id"])
+        seed, offset = _tool_seed(rig.scenario, planned), steps.region(rig, planned, attempt)
         job = _tool(rig, arm, workload).command(workload, device, seed=seed, offset=offset)
         begun, started_utc = around.before(rig, arm), now_utc()
         output = around.run(rig, arm, workload, planned.name(attempt), device, job)
@@ -144,7 +300,7 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
         lost = str(failure)
         times_utc = times_utc[0], now_utc()
     around.settle(rig, arm, workload)
-    extra = {"lun": device.lun, **_of_job(job), **guest.usage(output)}
+    extra = {"lun": device.lun, **_of_job(job), **cpu_usage(output)}
     succeeded = _record(rig, planned, attempt, output, lost, times_utc, extra)
     if not succeeded:
         around.forget(rig, arm)
@@ -216,7 +372,7 @@ def _measured(
         "instances": workload.instances,
     }
     try:
-        return _seen(read(tool, output, f"{name}.{tool.main}", **limits)), None
+        return _seen(read_job(tool, output, f"{name}.{tool.main}", **limits)), None
     except UnusableError as failure:
         return None, str(failure)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diskbook.cloud.check import Check, State
+from diskbook.cloud.kinds import Check, State
 
 
 def all_ok(checks: Sequence[Check]) -> bool:

@@ -1,13 +1,18 @@
-"""What a run on Azure needs of its subscription and of the way there. Asks only; nothing is created."""
+"""What a run on Azure needs of its subscription and of the way there. Asks only; nothing is created.
+
+Whether runs can be written on this computer, with room for their results.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from azure.core import PipelineClient
@@ -18,27 +23,43 @@ from azure.core.settings import settings
 from azure.mgmt.core.tools import get_arm_endpoints
 
 from diskbook.cloud import connect
-from diskbook.cloud.azure import (
-    access,
-    expiry,
-    images,
-    monitor,
-    preflight,
-    refusals,
-    signin,
-    sizes,
-    ssh_source,
-    subscription,
-)
+from diskbook.cloud.azure import expiry, images, monitor, offers, preflight, refusals, signin, ssh_source
 from diskbook.cloud.azure.clients import Clients, Cloud
-from diskbook.cloud.check import Check, State, look, not_asked
-from diskbook.cloud.kinds import Asked
+from diskbook.cloud.kinds import Asked, Check, State, look, not_asked
 from diskbook.cost import budget, estimate as cost_estimate, retail
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.prices import PriceList
-from diskbook.measure.doctor.machine import runs_folder
+from diskbook.results import run as runs
+
+SPARE_BYTES = 10**9
+"""Raw results, tables and figures of a run, and what grows beside it."""
+
+
+def runs_folder() -> str:
+    """Make sure that runs can be written, with some room."""
+    folder = existing(runs.runs_root())
+    if not os.access(folder, os.W_OK):
+        raise DiskbookError(f"{folder} cannot be written: make it yours, or name another with DISKBOOK_RUNS")
+    return room(folder, SPARE_BYTES, "name another folder of runs with DISKBOOK_RUNS")
+
+
+def existing(folder: Path) -> Path:
+    """The folder, or the nearest above it that is there."""
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def room(folder: Path, needed: int, remedy: str) -> str:
+    """Say how much is free in a folder; raise DiskbookError with the remedy if that is less than needed."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise DiskbookError(
+            f"{folder} has {free / 1e9:.1f} GB free and a run needs about {needed / 1e9:.1f}: make room, or "
+            f"{remedy}"
+        )
+    return f"{folder}: {free / 1e9:.1f} GB free, about {needed / 1e9:.1f} needed"
+
 
 TIMEOUT_S = 5
 SSH_PORT = 22
@@ -82,7 +103,7 @@ def _named(given: str | None) -> tuple[Check, Clients | None]:
     made: list[Clients] = []
 
     def name() -> str:
-        chosen = subscription.find(given)
+        chosen = signin.find_subscription(given)
         made.append(connect.azure_clients(chosen.id))
         return f"{chosen.id}, from {chosen.source}"
 
@@ -190,9 +211,9 @@ def _size(scenario: Scenario) -> str:
 
 
 def _role(clients: Clients, scenario: Scenario) -> str:
-    needs = access.needs(scenario, clients.cloud.subscription)
+    needs = signin.needs(scenario, clients.cloud.subscription)
     for need in needs:
-        if missing := access.refused(clients, need):
+        if missing := signin.access_refused(clients, need):
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             role = "Network Contributor" if "/subnets/" in need.scope else "Contributor"
             raise DiskbookError(
@@ -203,8 +224,8 @@ def _role(clients: Clients, scenario: Scenario) -> str:
 
 
 def _providers(clients: Clients, scenario: Scenario) -> str:
-    needed = access.providers(scenario)
-    missing = access.unregistered(clients, needed)
+    needed = signin.providers(scenario)
+    missing = signin.unregistered(clients, needed)
     if missing:
         commands = " && ".join(f"az provider register --namespace {name} --wait" for name in missing)
         raise DiskbookError(f"not registered in this subscription: {', '.join(missing)}; run '{commands}'")
@@ -212,7 +233,7 @@ def _providers(clients: Clients, scenario: Scenario) -> str:
 
 
 def _images(clients: Clients, scenario: Scenario) -> str:
-    traits = {machine.size: sizes.traits(machine.size, None) for machine in scenario.machine}
+    traits = {machine.size: offers.traits(machine.size, None) for machine in scenario.machine}
     names = sorted(images.needed(scenario, traits))
     versions = [f"{name} {images.latest(clients, scenario.region, name)}" for name in names]
     return ", ".join(versions)

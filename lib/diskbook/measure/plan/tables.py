@@ -10,7 +10,7 @@ import pandas as pd
 from diskbook.cloud import connect
 from diskbook.cloud.azure import expiry
 from diskbook.cost import budget, plan_sections as cost_text, retail
-from diskbook.design import volume_words
+from diskbook.design import arm_words
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.results.run import Run
 
@@ -23,7 +23,7 @@ def limits(run: Run) -> pd.DataFrame:
         disk, machine = scenario.disk_of(arm), scenario.machine_named(arm.machine)
         volume = scenario.volume_named(arm.volume) if arm.volume else None
         several = f"{volume.count} x " if volume and volume.count > 1 else ""
-        pool = volume and f"{several}{volume.kind}, {volume_words.pool(scenario, volume)}"
+        pool = volume and f"{several}{volume.kind}, {arm_words.pool(scenario, volume)}"
         rows.append(
             {
                 "arm": arm.name,

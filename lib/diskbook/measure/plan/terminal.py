@@ -6,19 +6,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from diskbook.cost import attach_calls, durations
+from diskbook.cost import durations
 from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
-from diskbook.design import attachments, schedule, volume_words
+from diskbook.design import arm_words, attachments, schedule
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.vocabulary import Provenance, Scope
-from diskbook.facts import compute_buckets, disk_options, neighbours, noise_series, table_writers
+from diskbook.facts import delays, disk_options, neighbours, noise_series, table_writers
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.errors import UsageError
 from diskbook.facts.quantities import many
 from diskbook.facts.table_writers import Table
 from diskbook.facts.units import KIB, duration, parse_percent, percent
-from diskbook.measure.plan import sample_size, single_ios
+from diskbook.measure.plan import sample_size
 from diskbook.measure.plan.sample_size import Evidence, Need, Needs, Target
 from diskbook.report.analysis import needs
 from diskbook.report.analysis.prior_runs import PriorRun, history_of, open_prior_run
@@ -26,7 +26,7 @@ from diskbook.report.show import tool as show_tool
 from diskbook.stats import expected, intervals, power, prior_runs, ratio_of_ratios
 from diskbook.stats.prior_runs import Prior
 from diskbook.tools import registry
-from diskbook.tools.job import OVERWRITE_BLOCK_BYTES
+from diskbook.tools.protocol import OVERWRITE_BLOCK_BYTES
 
 DAY_S = 86_400.0
 UNKNOWN_DISKS = (
@@ -63,7 +63,7 @@ def plan_text(
     creation
         Sections about what would be created, and what it costs (`diskbook.measure.plan.cost`).
     """
-    unjudged = [*needs.missing(scenario), *single_ios.missing(scenario)]
+    unjudged = [*needs.missing(scenario), *sample_size.missing_single_ios(scenario)]
     parts = ["\n".join([_design(scenario), *unjudged]), _time(scenario), *creation]
     if (
         any(item.family == "headline" for item in scenario.comparison)
@@ -209,11 +209,11 @@ def _arm(scenario: Scenario, arm: Arm) -> str:
 def _volumes(scenario: Scenario, arm: Arm) -> str:
     """The volume of an arm, or all those of its entry, and how its load lies to their owners."""
     volume = scenario.volume_named(arm.volume)
-    shape, names = volume_words.shape(scenario, volume), scenario.members_of(volume)
+    shape, names = arm_words.shape(scenario, volume), scenario.members_of(volume)
     if not arm.aligned:
         away = ", machines on the node after each owner,"
     else:
-        away = f", owned by {arm.owner}," if volume_words.is_remote(arm) else ""
+        away = f", owned by {arm.owner}," if arm_words.is_remote(arm) else ""
     return f"volume{'s' * (len(names) > 1)} {', '.join(names)} ({shape}){away}"
 
 
@@ -339,7 +339,7 @@ def _losses(scenario: Scenario) -> list[str]:
 
 def _calls(scenario: Scenario, replicate_s: float) -> list[str]:
     """How many attach and detach calls a run makes, how often a day one disk is detached, and the bucket."""
-    calls, share = attach_calls.of_replicate(scenario), min(1.0, DAY_S / replicate_s)
+    calls, share = durations.attach_calls(scenario), min(1.0, DAY_S / replicate_s)
     parts = calls.pools, calls.blocks, calls.drills, calls.losses
     names = "pools", "blocks", "failover tests", "losses"
     purposes = [f"{number:.0f} for {name}" for number, name in zip(parts, names, strict=True) if number]
@@ -354,14 +354,14 @@ def _calls(scenario: Scenario, replicate_s: float) -> list[str]:
 
 def _bucket(calls_per_s: float) -> str:
     """Compare a rate of attach and detach calls with Azure's buckets of them."""
-    rates = compute_buckets.POLICIES["AttachDetachVMDisks"]
+    rates = delays.POLICIES["AttachDetachVMDisks"]
     buckets = [
         f"{rate.capacity:,} per {of} (refilled by {rate.refill} a minute)"
         for rate, of in ((rates.resource, "machine"), (rates.subscription, "subscription and region"))
         if rate is not None
     ]
     return (
-        f"  that is {calls_per_s * compute_buckets.MINUTE_S:.2g} a minute on average; Azure's buckets allow "
+        f"  that is {calls_per_s * delays.MINUTE_S:.2g} a minute on average; Azure's buckets allow "
         f"{' and '.join(buckets)}"
     )
 

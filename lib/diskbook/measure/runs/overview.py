@@ -12,8 +12,7 @@ import pandas as pd
 from diskbook.cloud.azure import expiry
 from diskbook.design import scenario_file
 from diskbook.facts import neighbours, paths
-from diskbook.facts.errors import DiskbookError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import DiskbookError, visible
 from diskbook.hosts import stage as own_hosts
 from diskbook.report.analysis import report as reports
 from diskbook.results import run as runs

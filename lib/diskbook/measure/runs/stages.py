@@ -22,10 +22,8 @@ from diskbook.cloud.azure import (
     keys,
     monitor,
     named_group,
-    ownership,
     provision as provisioning,
     refusals,
-    removal,
     teardown as deletion,
 )
 from diskbook.cloud.azure.attach import group_and_name
@@ -37,7 +35,7 @@ from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.hosts import stage as own_hosts
 from diskbook.measure.bench import checks, failover, steps
-from diskbook.measure.bench.own_rig import OwnRig
+from diskbook.measure.bench.rig import OwnRig
 from diskbook.measure.bench.trials import Rig, measure
 from diskbook.measure.runs import debug
 from diskbook.measure.runs.begin import begin
@@ -187,7 +185,7 @@ def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say
 def _drop_keys(run: Run, clients: Clients, groups: list[str]) -> None:
     """Remove the run's keys when no machine is left that they open, also where nothing can be recorded."""
     with contextlib.suppress(AzureError):
-        own = [group for group in groups if not ownership.prefix_in(run, group)]
+        own = [group for group in groups if not inventory.prefix_in(run, group)]
         if own and not any(clients.resource.resource_groups.check_existence(group) for group in own):
             shutil.rmtree(run.folder / "keys", ignore_errors=True)
 
@@ -287,7 +285,7 @@ def _group_row(run: Run, clients: Clients, scenario: Scenario) -> dict[str, Any]
     manifest, named = run.manifest, scenario.azure.resource_group
     row = {"expires_utc": expiry.from_now(manifest), "deleted_utc": None}
     if not named:
-        return {"name": ownership.new_group(clients, run, len(manifest["resource_groups"]) + 1), **row}
+        return {"name": inventory.new_group(clients, run, len(manifest["resource_groups"]) + 1), **row}
     named_group.check(clients, named)
     standing = named_group.standing(manifest["resource_groups"], named)
     return standing or {"name": named, "prefix": named_group.new_prefix(), **row}
@@ -305,7 +303,7 @@ def _drop_incomplete(run: Run, clients: Clients, group: str, numbers: list[int])
             _drop_keys(run, clients, [row["name"] for row in run.manifest["resource_groups"]])
         for number in numbers if complete else ():
             if number not in complete:
-                removal.remove_replicate(clients, run, group, number)
+                named_group.remove_replicate(clients, run, group, number)
     except (AzureError, DiskbookError) as error:
         _tell_left(run, clients, "what was half made", error)
 
@@ -376,7 +374,7 @@ def _drop_failed(run: Run, clients: Clients, origin: int) -> None:
     try:
         for made in row:
             expiry.note_found(clients, run, made["resource_group"])
-            removal.remove_replicate(clients, run, made["resource_group"], made["replicate"])
+            named_group.remove_replicate(clients, run, made["resource_group"], made["replicate"])
     except (AzureError, DiskbookError) as error:
         _tell_left(run, clients, f"the failed replicate {origin}", error)
 

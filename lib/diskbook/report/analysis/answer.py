@@ -6,8 +6,7 @@ import pandas as pd
 
 from diskbook.design import schema
 from diskbook.design.vocabulary import Verdict
-from diskbook.facts.errors import DiskbookError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import DiskbookError, visible
 from diskbook.report.show import headlines
 from diskbook.results.run import HEADLINE_FILE, Run
 from diskbook.results.tables import read_csv

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from diskbook.design import volume_words
+from diskbook.design import arm_words
 from diskbook.design.model import (
     Arm,
     Cluster,
@@ -139,7 +139,7 @@ def _volume(scenario: Scenario, arm: Arm) -> dict[str, Any]:
     parts = {f"{key} of the volume": value for key, value in settings(volume).items()}
     parts |= {f"{key} of the cluster": value for item in clusters for key, value in settings(item).items()}
     parts["nodes"] = sorted(str(sorted(settings(node).items())) for node in nodes)
-    return {**parts, "load away from the owner": volume_words.is_remote(arm)}
+    return {**parts, "load away from the owner": arm_words.is_remote(arm)}
 
 
 def _zones(scenario: Scenario, item: Comparison) -> str:

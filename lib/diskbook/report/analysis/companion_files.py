@@ -20,7 +20,7 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.lazy_import import LazyTable
+from diskbook.facts.neighbours import LazyTable
 from diskbook.results.run import Run
 
 ANALYSES: Mapping[str, ModuleType] = LazyTable(

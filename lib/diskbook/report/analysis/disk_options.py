@@ -22,7 +22,7 @@ from diskbook.report.figures import Picture
 from diskbook.report.show import drift, sentences
 from diskbook.report.show.answers import comparison_in_words
 from diskbook.report.show.html import Html, table as table_of
-from diskbook.stats import diagnosis, predict
+from diskbook.stats import diagnosis, expected
 from diskbook.stats.limits import BY_COLUMN, limit_words
 
 ARTICLE = "disk-options"
@@ -38,8 +38,8 @@ _KINDS = {"Premium_ZRS": "Premium ZRS", "Premium_LRS": "Premium LRS", "PremiumV2
 
 
 def predictions(a: Analysis) -> pd.DataFrame:
-    """What should set the rate of every cell (`predict.predicted`)."""
-    return predict.predicted(a.trials, on_demand(a))
+    """What should set the rate of every cell (`expected.predicted`)."""
+    return expected.predicted(a.trials, on_demand(a))
 
 
 def on_demand(a: Analysis) -> list[str]:

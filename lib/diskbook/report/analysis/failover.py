@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design.procedures import SILENCE_S, STEPS
-from diskbook.design.vocabulary import Provenance
+from diskbook.design.vocabulary import SILENCE_S, TAKE_OVER_STEPS, Provenance
 from diskbook.report import figures
 from diskbook.report.analysis.cache import once
 from diskbook.report.analysis.run import Analysis
@@ -53,7 +52,7 @@ def _row(event: Mapping[str, Any]) -> dict[str, Any]:
     }
     if event["status"] != "ok":
         return row | {"Steps, s (unscaled)": f"failed: {event['error']}"}
-    steps = "; ".join(f"{STEPS[step['step']]} {step['unscaled_s']:.2f}" for step in event["steps"])
+    steps = "; ".join(f"{TAKE_OVER_STEPS[step['step']]} {step['unscaled_s']:.2f}" for step in event["steps"])
     return row | {
         "Acknowledged": event["acknowledged"],
         "Lost (RPO)": event["lost"],
@@ -101,7 +100,7 @@ def _drill_in_words(event: Mapping[str, Any]) -> str:
     again = f"; attempt {event.get('attempt')}, since the ones before failed (the ledger says why)"
     return (
         f"{who}: {event['lost']} of {event['acknowledged']:,} blocks lost; {times}, of which "
-        f"{longest['unscaled_s']:.1f} s are '{STEPS[longest['step']]}'"
+        f"{longest['unscaled_s']:.1f} s are '{TAKE_OVER_STEPS[longest['step']]}'"
         + (f"; {late:,} more were acknowledged after the take-over had begun, and not read back" * bool(late))
         + again * (event.get("attempt", 1) > 1)
     )
@@ -129,7 +128,7 @@ def drill_figure(a: Analysis) -> Picture:
         + (f", replicate {event['replicate']}" if several else "")
         for event in done
     }
-    return figures.drill(timeline(a), names, STEPS, a.provenance, a.run.name)
+    return figures.drill(timeline(a), names, TAKE_OVER_STEPS, a.provenance, a.run.name)
 
 
 def _is_emulated(a: Analysis) -> bool:

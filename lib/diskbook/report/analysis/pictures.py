@@ -13,7 +13,7 @@ from diskbook.report import figures
 from diskbook.report.figures import Picture
 from diskbook.report.show import headlines, sentences
 from diskbook.report.show.analysed import Analysed
-from diskbook.stats import evidence, limits, load_curves
+from diskbook.stats import evidence, limits
 
 
 def ratios(a: Analysed) -> Picture:
@@ -51,7 +51,7 @@ def load_curve(a: Analysed) -> Picture | None:
     held = [item.name for item in a.scenario.workload if item.rate]
     kinds = {name: a.words[name].partition(", depth")[0] for name in held}
     on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
-    points = load_curves.points(a.trials, kinds, on_demand)
+    points = evidence.load_curve_points(a.trials, kinds, on_demand)
     return figures.load_curve(points, a.looks, a.run.name, a.provenance) if len(points) else None
 
 

@@ -21,7 +21,8 @@ from diskbook.report.analysis.conditioning import OF_FLEETS
 from diskbook.report.show.analysed import Analysed
 from diskbook.results.run import Run
 from diskbook.results.tables import read_csv
-from diskbook.stats import guests, protocol
+from diskbook.stats import protocol
+from diskbook.stats.gates import guests
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.protocol import Conformance, Facts
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts.errors import DiskbookError
+from diskbook.facts.errors import DiskbookError, visible
 from diskbook.facts.files import write_atomic
-from diskbook.facts.untrusted_text import visible
 from diskbook.report.analysis import answer, protocol as run_protocol
 from diskbook.report.show import conformance, html as show_html
 from diskbook.results.run import Run

@@ -9,7 +9,7 @@ import pandas as pd
 
 from diskbook.design.model import Scenario, Workload
 from diskbook.stats.plausibility import Asked
-from diskbook.tools import remarks
+from diskbook.tools import record
 
 
 def by_trial(
@@ -39,4 +39,4 @@ def _of_files(event: Mapping[str, Any]) -> Asked:
     """What the files of an imported trial tell; nothing is held against one of an older import."""
     flags = event.get("flags") or ()
     numbers = event["imported"].get("asked") or {}
-    return Asked(**numbers, paced=remarks.is_paced(flags), doubts=remarks.doubtful(flags))
+    return Asked(**numbers, paced=record.is_paced(flags), doubts=record.doubtful(flags))

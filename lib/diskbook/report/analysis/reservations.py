@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design.procedures import KEYS, TYPE, TYPE_WORDS
-from diskbook.design.vocabulary import Provenance
+from diskbook.design.vocabulary import RESERVATION_KEYS, RESERVATION_TYPE, RESERVATION_TYPE_WORDS, Provenance
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.show.html import Html, table
 
@@ -56,7 +55,9 @@ def steps_table(a: Analysis) -> Html:
         return Html(f"<p>{NONE}</p>")
     single = [name for name in ("Replicate", "Check") if rows[name].nunique() == 1]
     whence = EMULATED if Provenance.EMULATED in a.provenance else a.provenance
-    caption = f"Reservations of type {TYPE} ({TYPE_WORDS.lower()}), step by step ({whence})"
+    caption = (
+        f"Reservations of type {RESERVATION_TYPE} ({RESERVATION_TYPE_WORDS.lower()}), step by step ({whence})"
+    )
     return table(rows.drop(columns=single), caption)
 
 
@@ -74,9 +75,9 @@ def _row(step: Mapping[str, Any], machines: tuple[str, str]) -> dict[str, str]:
 
 def _named(state: str, machines: tuple[str, str]) -> str:
     """State of the disk with machines in place of their keys; a strange key stays as it is."""
-    for key, machine in zip(KEYS, machines, strict=True):
+    for key, machine in zip(RESERVATION_KEYS, machines, strict=True):
         state = state.replace(f"{key:#x}", machine)
-    words = {"keys none": "no key", "keys ": "keys of ", f"type {TYPE} held by": "reserved by"}
+    words = {"keys none": "no key", "keys ": "keys of ", f"type {RESERVATION_TYPE} held by": "reserved by"}
     for recorded, shown in words.items():
         state = state.replace(recorded, shown)
     return state

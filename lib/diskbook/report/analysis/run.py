@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.cost import replicate
+from diskbook.cost import estimate
 from diskbook.design.model import Scenario, Workload
 from diskbook.design.totals import CELL
 from diskbook.design.vocabulary import WITHHELD, Provenance
@@ -33,7 +33,7 @@ from diskbook.results.run import Run, open_run
 from diskbook.stats import (
     evidence,
     expected,
-    percentile_ratios as stats_percentile_ratios,
+    percentiles as stats_percentile_ratios,
     percentiles as stats_percentiles,
     platform as platform_metrics,
 )
@@ -167,7 +167,7 @@ class Analysis:
     @cached_property
     def replicate_cost(self) -> ReplicateCost:
         """What one replicate more would cost, at list price."""
-        return ReplicateCost(*replicate.another(self.scenario, self.provenance))
+        return ReplicateCost(*estimate.another_replicate(self.scenario, self.provenance))
 
     @cached_property
     def module(self) -> ModuleType | None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from diskbook.facts import quantities, table_writers
-from diskbook.facts.table_writers import Table
-from diskbook.facts.wrap import wrapped
+from diskbook.facts.table_writers import Table, wrapped
 from diskbook.report.comparing.over_runs import OfRuns, OverRuns
 from diskbook.report.comparing.same_question import KEY
 

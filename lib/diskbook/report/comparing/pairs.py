@@ -15,7 +15,7 @@ from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
 from diskbook.facts.nan_equal import NanEqual
 from diskbook.facts.units import percent
 from diskbook.report.comparing import same_question
-from diskbook.stats import intervals, power, ratio_of_ratios, verdicts
+from diskbook.stats import intervals, power, ratio_of_ratios, ratios
 from diskbook.stats.intervals import Interval
 from diskbook.stats.ratio_of_ratios import LEAST_REPLICATES
 from diskbook.stats.strata import UNCLEAR
@@ -276,13 +276,13 @@ def _adjusted(pairs: Sequence[Pair]) -> Iterator[Pair]:
 
 def _verdict(item: Pair, p_adjusted: float) -> Verdict:
     """Difference goes first, since what changed is asked; one within the margin is said to be small."""
-    if p_adjusted < verdicts.ALPHA:
+    if p_adjusted < ratios.ALPHA:
         return Verdict.DIFFERENCE
     return Verdict.EQUIVALENT if _is_within(item) else Verdict.INCONCLUSIVE
 
 
 def _is_within(item: Pair) -> bool:
-    return bool(intervals.p_equivalence(item.estimate, math.log1p(item.margin)) < verdicts.ALPHA)
+    return bool(intervals.p_equivalence(item.estimate, math.log1p(item.margin)) < ratios.ALPHA)
 
 
 def _note(item: Pair, verdict: Verdict, alpha: float) -> list[str]:

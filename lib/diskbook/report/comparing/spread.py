@@ -10,7 +10,7 @@ import numpy as np
 
 from diskbook.design.vocabulary import Scope
 from diskbook.report.comparing.pairs import Pair, estimate_of
-from diskbook.stats import ratio_of_ratios, verdicts
+from diskbook.stats import ratio_of_ratios, ratios
 from diskbook.stats.ratio_of_ratios import Spread
 
 LEAST_RUNS = 3
@@ -31,7 +31,7 @@ class BetweenRuns:
         if self.has_disks:
             return f"{self.brief}: that of their disks is in it, since runs have one replicate"
         p = "<0.001" if self.spread.p < 0.001 else f"{self.spread.p:.2g}"
-        how_much = "more" if self.spread.p < verdicts.ALPHA else "no more"
+        how_much = "more" if self.spread.p < ratios.ALPHA else "no more"
         return f"{self.brief}: {how_much} than their replicates explain (p {p})"
 
     @property

@@ -21,9 +21,8 @@ from matplotlib.text import Text
 
 from diskbook import __version__
 from diskbook.facts.digits import csv_text
-from diskbook.facts.errors import UsageError
+from diskbook.facts.errors import UsageError, visible
 from diskbook.facts.files import write_atomic
-from diskbook.facts.untrusted_text import visible
 from diskbook.report.figures import png, svg
 from diskbook.report.figures.style import NARROW_PX, RC, WIDTH_PX, Picture, px_per_in
 from diskbook.report.figures.themes import Theme

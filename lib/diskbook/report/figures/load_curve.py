@@ -60,7 +60,7 @@ def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, pro
     Parameters
     ----------
     points
-        From `throttling.load_curves.points`: three rates or more of each curve.
+        From `evidence.load_curve_points`: three rates or more of each curve.
     looks
         Looks of arms.
     run, provenance

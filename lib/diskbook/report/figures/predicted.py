@@ -45,7 +45,7 @@ def drives(
     trials
         Table of a run.
     predictions
-        From `predict.predicted`.
+        From `expected.predicted`.
     looks
         Looks of arms.
     panels

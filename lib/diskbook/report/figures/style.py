@@ -24,7 +24,7 @@ from diskbook.design.arm_words import label
 from diskbook.design.model import Arm, Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.catalog import EPHEMERAL
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import visible
 from diskbook.report.figures.fit import FAMILY, cut, fitted, width_pt
 
 WIDTH_PX = 720

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import visible
 
 
 def code(*lines: str) -> str:

@@ -7,7 +7,7 @@ import math
 from diskbook.design.vocabulary import Provenance
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, folded, table
-from diskbook.stats.guests import FACTS, CellGuest, by_arm
+from diskbook.stats.gates.guests import GUEST_FACTS, CellGuest, guests_by_arm
 
 _UNREAD = "What the machines and their block devices were was not read in this run."
 _EMULATED = (
@@ -19,7 +19,7 @@ _EMULATED = (
 
 def guests(a: Analysed) -> Html:
     """Show by arm kernel, image, driver, queue and write cache, worst steal and busiest core of any trial."""
-    of_arms = by_arm(a.trials, a.tables.guest)
+    of_arms = guests_by_arm(a.trials, a.tables.guest)
     if not of_arms:
         return Html(f"<p>{escaped(_UNREAD)}</p>")
     rows = [_row(a.labels[arm], of_arms[arm]) for arm in a.labels if arm in of_arms]
@@ -31,13 +31,13 @@ def guests(a: Analysed) -> Html:
 
 
 def _row(arm: str, guest: CellGuest) -> dict[str, str]:
-    facts = {_head(name): "; ".join(guest.facts.get(name, ())) for name in FACTS}
+    facts = {_head(name): "; ".join(guest.facts.get(name, ())) for name in GUEST_FACTS}
     worst = {"Worst steal": _percent(guest.steal_worst), "Busiest core": _percent(guest.core_worst)}
     return {"Arm": arm, **facts, **worst}
 
 
 def _head(name: str) -> str:
-    words = FACTS[name]
+    words = GUEST_FACTS[name]
     return words if words == "nr_requests" else words[:1].upper() + words[1:]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design import after_attach
+from diskbook.design import attachments
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.units import GIB
 from diskbook.report.show.html import Html, escaped
@@ -16,7 +16,9 @@ from diskbook.results.run import Run
 def design_table(run: Run) -> pd.DataFrame:
     """Cells of the scenario, one row a workload, with the number of trials that are planned for it."""
     scenario = run.scenario
-    planned = pd.Series([trial.workload for block in after_attach.plan(scenario) for trial in block.trials])
+    planned = pd.Series(
+        [trial.workload for block in attachments.plan_after_attach(scenario) for trial in block.trials]
+    )
     rows = [
         {
             "workload": item.name,

@@ -23,7 +23,7 @@ from diskbook.stats import power
 from diskbook.stats.gates.attachment import NOT_CHECKED, NOT_EXCLUDED
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
-from diskbook.stats.more_measuring import KEYS, MORE, Outlook, outlook
+from diskbook.stats.power import KEYS, MORE, Outlook, outlook
 
 Row = Mapping[Any, Any]
 SO = ", so that latency"

@@ -14,8 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from diskbook.facts.errors import UsageError
-from diskbook.facts.untrusted_text import visible
+from diskbook.facts.errors import UsageError, visible
 from diskbook.report.analysis import report
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.site import entries

@@ -15,7 +15,7 @@ from diskbook.design.vocabulary import GateStatus, Verdict
 from diskbook.facts.units import percent
 
 Cell = Mapping[Any, Any]
-"""Row of `cell_checks.cell_checks`."""
+"""Row of `design.cell_checks`."""
 
 
 @dataclass(frozen=True)
@@ -76,5 +76,5 @@ def worst_words(worst: float, digits: int) -> str:
 
 
 def distinct(value: Any) -> tuple[str, ...]:
-    """Distinct words of a cell (`cell_checks.SETS`); none where it has no trials."""
+    """Distinct words of a cell (`design.SETS`); none where it has no trials."""
     return value if isinstance(value, tuple) else ()

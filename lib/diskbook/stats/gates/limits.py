@@ -104,7 +104,7 @@ def is_open(cell: Cell) -> bool:
 
 
 def apart_words(difference: tuple[float, float, float], single: str) -> str:
-    """Say how far a ratio at depth lies from that of single I/Os (`at_depth.apart`)."""
+    """Say how far a ratio at depth lies from that of single I/Os (`view.apart_at_depth`)."""
     middle, low, high = (f"{math.expm1(value):+.1%}" for value in difference)
     ratios = f"the ratio at this depth is {middle} ({low} to {high}) from that of {single}"
     return f"{LIMIT_LIKE}: {ratios}, as when a limit holds an arm, or as arms that slow with depth unlike"

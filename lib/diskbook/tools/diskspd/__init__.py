@@ -8,9 +8,8 @@ from typing import Literal
 
 from diskbook.design.model import ToolName, Workload
 from diskbook.tools.decode import plain_text
-from diskbook.tools.diskspd import command as diskspd_command, install as diskspd_install
-from diskbook.tools.job import Job, Target
-from diskbook.tools.protocol import Install, Releases, Tool
+from diskbook.tools.diskspd import command as diskspd_command, command as diskspd_install
+from diskbook.tools.protocol import Install, Job, Releases, Target, Tool
 from diskbook.tools.record import Measurement
 
 __all__ = ["TOOL"]

@@ -3,6 +3,8 @@
 As with fio the disk itself is measured ("#1", a physical drive), not a file on it; of a volume a file, which
 its prefilling makes. A line given word for word keeps its arguments but for the target: a disk cannot be made
 anew, so there -c becomes -f of the same size.
+
+Names the release of DiskSpd that machines get, and how they get it.
 """
 
 from __future__ import annotations
@@ -12,13 +14,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from diskbook.design.diskspd_line.arguments import Arguments, parse
-from diskbook.design.diskspd_line.render import render
+from diskbook.design.diskspd_line.arguments import Arguments, parse, render
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import MB, MIB
 from diskbook.tools.diskspd import xml as diskspd_xml
-from diskbook.tools.job import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Target
+from diskbook.tools.protocol import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Install, Job, Target
 from diskbook.tools.record import SHORTEST, Measurement, UnusableError, failed_with
 
 VERSION = "2.0.21"
@@ -309,3 +310,12 @@ def _complaint(text: Mapping[str, str]) -> str:
     errors = [line for line in lines if line.upper().startswith("ERROR")]
     telling = errors or [line for line in lines if line.upper().startswith("WARNING")]
     return failed_with("DiskSpd", telling[0]) if telling else ""
+
+
+RELEASE = "2.0.21a"
+INSTALL = Install(
+    version=r'(Get-Item "$env:ProgramFiles\DiskSpd\amd64\diskspd.exe").VersionInfo.ProductVersion',
+    url=f"https://github.com/microsoft/diskspd/releases/download/v{RELEASE}/DiskSpd.zip",
+    # As the public package definition of this release names it.
+    sha256="D02F6BE976C518D4134E62AF7F518BAAD6C7C81F924CAAFBEBA65BD0831CE139",
+)

@@ -18,8 +18,7 @@ from diskbook.tools.fio.command import (
     verify_write_command,
 )
 from diskbook.tools.fio.trial import add_log, parse_logs, parse_output
-from diskbook.tools.job import Job, Target
-from diskbook.tools.protocol import Install, Releases, Tool
+from diskbook.tools.protocol import Install, Job, Releases, Target, Tool
 from diskbook.tools.record import Direction, Measurement, Series, merge_bins, percentile_ns
 
 __all__ = [

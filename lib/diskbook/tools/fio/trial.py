@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from diskbook.tools.fio import held_rate, json_output, log, log_series
+from diskbook.tools.fio import held_rate, json_output, log
 from diskbook.tools.fio.documents import Document, documents
 from diskbook.tools.record import SHORTEST, Measurement, Series, UnusableError, failed_with
 
@@ -71,7 +71,7 @@ def parse_logs(lat_text: str, iops_text: str, interval_s: float, source: str) ->
     Returns
     -------
     dict
-        See `log_series.series_of`.
+        See `log.series_of`.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def parse_logs(lat_text: str, iops_text: str, interval_s: float, source: str) ->
         When a line is not a log line, or cut short.
     """
     latency, iops = _rows(lat_text, source, "latency log"), _rows(iops_text, source, "IOPS log")
-    return log_series.series_of(latency, iops, interval_s)
+    return log.series_of(latency, iops, interval_s)
 
 
 def add_log(measurement: Measurement, lat_text: str, interval_s: float, source: str) -> Measurement:

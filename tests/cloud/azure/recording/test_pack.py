@@ -20,7 +20,7 @@ from azure.core.exceptions import AzureError
 from azure.core.rest import HttpRequest
 
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.recording import of_run as recording, pack as record
+from diskbook.cloud.azure.recording import pack as record, pack as recording
 from diskbook.cloud.azure.recording.pseudonyms import spellings
 from diskbook.cloud.azure.recording.recorder import scrubbed
 from diskbook.cloud.azure.retry import ScaledTransport

@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from diskbook.cloud.azure.recording import of_run as recording
+from diskbook.cloud.azure.recording import pack as recording
 from diskbook.cloud.azure.recording.pseudonyms import (
     GIVEN,
     KINDS,

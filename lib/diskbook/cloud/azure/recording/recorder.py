@@ -15,20 +15,26 @@ from typing import Any
 
 from azure.core.exceptions import AzureError
 
-from diskbook.cloud.azure.recording import private_forms
+from diskbook.cloud.azure.recording import pseudonyms
 from diskbook.cloud.azure.recording.scrub import Scrubber
 from diskbook.cloud.azure.retry import ScaledTransport
-from diskbook.results.run import Run, now_utc
+from diskbook.facts.units import now_utc
 
 FILE = "arm.jsonl.gz"
 KEY = "record"  # of the manifest: whether exchanges are recorded
 
 
 class Recorder:
-    """Writes exchanges into a run's folder; safe to share between threads and processes."""
+    """Writes exchanges into a run's folder; safe to share between threads and processes.
 
-    def __init__(self, run: Run, scrubber: Scrubber) -> None:
-        self._run = run
+    Parameters
+    ----------
+    append
+        Appends bytes to a file of the run (`Run.append_bytes`).
+    """
+
+    def __init__(self, append: Callable[[str, bytes], Any], scrubber: Scrubber) -> None:
+        self._append = append
         self._scrubber = scrubber
         self._lock = threading.Lock()
         self._listed: set[str] = set()  # pseudonyms whose kind stands in the file
@@ -54,14 +60,14 @@ class Recorder:
             clean = scrubbed(row, self._scrubber)
             new = {name: kind for name, kind in names.kinds.items() if name not in self._listed}
             line = json.dumps({**clean, "replaced": new}, separators=(",", ":")) + "\n"
-            self._run.append_bytes(FILE, gzip.compress(line.encode(), mtime=0))
+            self._append(FILE, gzip.compress(line.encode(), mtime=0))
             self._listed |= new.keys()
 
 
 def scrubbed(row: Mapping[str, Any], scrubber: Scrubber) -> dict[str, Any]:
     """Return a row of the record without what could name somebody; a row that is scrubbed stays as it is."""
     clean: dict[str, Any] = {}
-    public = private_forms.is_catalogue(str(row.get("method")), str(row.get("url")))
+    public = pseudonyms.is_catalogue(str(row.get("method")), str(row.get("url")))
     for key, value in row.items():
         if key == "url":
             clean[key] = scrubber.url(value)

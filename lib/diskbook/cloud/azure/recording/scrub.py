@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from diskbook.cloud.azure.recording import private_forms
+from diskbook.cloud.azure.recording import pseudonyms
 from diskbook.cloud.azure.recording.pseudonyms import GUID, Pseudonyms, is_pseudonym
 from diskbook.facts import redact
 
@@ -207,7 +207,7 @@ class Scrubber:
             port = f":{parts.port}" if parts.port else ""
         except ValueError:
             return self.names.give(text, "URL")
-        if parts.scheme and _PAGES.fullmatch(parts.netloc) and not private_forms.is_private(parts.path[1:]):
+        if parts.scheme and _PAGES.fullmatch(parts.netloc) and not pseudonyms.is_private(parts.path[1:]):
             return self.names.without_known(f"{parts.scheme}://{parts.netloc}{parts.path}")
         host = f"{parts.scheme}://{self._host(parts.hostname or '')}{port}" if parts.scheme else ""
         query = "&".join(self._parameter(pair) for pair in parts.query.split("&") if pair)
@@ -345,7 +345,7 @@ class Scrubber:
 
     def _is_public_at(self, value: str, key: str, azures: bool) -> bool:
         """Whether a value is one of Azure's by its form, at a key that may have such values."""
-        if _RELEASE.fullmatch(key) and not (private_forms.is_private(value) or self._tells(value)):
+        if _RELEASE.fullmatch(key) and not (pseudonyms.is_private(value) or self._tells(value)):
             return True
         if (azures or _PLAIN.fullmatch(key)) and self._is_plain(value):
             return True
@@ -356,7 +356,7 @@ class Scrubber:
 
     def _is_made_of_words(self, text: str) -> bool:
         """Whether a text has only words that Azure's values are made of, and numbers."""
-        if not self._words or not _OF_WORDS.fullmatch(text) or private_forms.is_private(text):
+        if not self._words or not _OF_WORDS.fullmatch(text) or pseudonyms.is_private(text):
             return False
         words = [word for word in re.split(r"[^A-Za-z]+", text) if word not in ("", "v", "V")]
         humps = [hump.casefold() for word in words for hump in _HUMPS.findall(word)]
@@ -368,7 +368,7 @@ class Scrubber:
             return value
         if _ADDRESS.match(value) and not re.search(r"\s", value):
             return self.url(value)
-        if private_forms.is_private(value) or self._tells(value):
+        if pseudonyms.is_private(value) or self._tells(value):
             return self.names.give(value, place)
         return self.names.without_known(value)
 

@@ -7,7 +7,7 @@ from diskbook.design.totals import trial_totals
 from diskbook.facts.units import MB
 from diskbook.report.analysis.cache import once
 from diskbook.report.show.analysed import Analysed
-from diskbook.stats import knee, predict
+from diskbook.stats import expected, knee
 from diskbook.stats.limits import LIMITS
 
 CURVE = knee.CURVE
@@ -58,7 +58,7 @@ def chosen_knees(a: Analysed) -> pd.DataFrame:
 
 def caps(a: Analysed) -> pd.DataFrame:
     """Lowest limit in force of each curve, nominal, as IOPS and MB/s."""
-    rows = predict.predicted(a.trials).merge(cells(a)[["arm", "workload", "kind", "block_size_bytes"]])
+    rows = expected.predicted(a.trials).merge(cells(a)[["arm", "workload", "kind", "block_size_bytes"]])
     rows = rows[rows["limit_iops"].notna()].drop_duplicates(CURVE)
     mb_s = rows["limit_iops"] * rows["block_size_bytes"] / MB
     named = {limit.column: limit for limit in LIMITS}

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design import volume_words
+from diskbook.design import arm_words
 from diskbook.design.model import Arm, Disk, Scenario, Workload
 from diskbook.design.vocabulary import Label, Provenance
 from diskbook.facts import quantities
@@ -222,7 +222,7 @@ def _same_volume(text: str, scenario: Scenario, arm: Arm) -> bool:
     volume = scenario.volume_named(arm.volume)
     zones = {scenario.machine_named(name).zone for name in scenario.nodes_of(volume)}
     words = (volume.kind, f"{scenario.disk_of(arm).count} x ", f"{volume.columns} columns")
-    return all(word in text for word in words) and len(zones) == 1 and not volume_words.is_remote(arm)
+    return all(word in text for word in words) and len(zones) == 1 and not arm_words.is_remote(arm)
 
 
 def _same_zone(relation: str, scenario: Scenario, arm: Arm) -> bool:

@@ -70,7 +70,7 @@ def _ratio_title(a: Analysed) -> str:
     plain = sentences.is_plain(row)
     load = sentences.load_words(a.scenario.workload_named(row["workload"]), plain=plain)
     arm, base = a.labels[row["arm"]], a.labels[row["base_arm"]]
-    finding = f"{arm} takes {quantities.ratio(row['ratio'])} as long as {base}"
+    finding = f"{arm} takes {quantities.changed(row['ratio'], 'longer', 'less time')} than {base}"
     if row["verdict"] != Verdict.DIFFERENCE:
         finding = f"{arm} against {base}: {row['verdict']}"
     return f"{load[0].upper()}{load[1:]}: {finding}"

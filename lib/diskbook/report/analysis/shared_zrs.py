@@ -59,7 +59,7 @@ def probe_table(a: Analysis) -> Html:
             "Disk": row["disk_id"].rsplit("/", 1)[-1],
             "Read from": zones[row["zone"]],
             "Latency, ms": row["lat_ms"],
-            "Ratio to the nearest": _ratio(row),
+            "Change from the nearest": _ratio(row),
             "Blocks": row["n_blocks"],
             "Verdict": row["verdict"],
         }
@@ -80,8 +80,8 @@ def probe_words(a: Analysis) -> list[str]:
             continue
         farther = zones[zones["verdict"] == FARTHER].sort_values("ratio").to_dict("records")
         others = " and ".join(
-            f"{names[row['zone']]} takes "
-            f"{quantities.ratio(row['ratio'], row['ci_low'], row['ci_high'])}, as long"
+            f"{names[row['zone']]} "
+            f"{quantities.change(row['ratio'], row['ci_low'], row['ci_high'])}"
             for row in farther
         )
         lines.append(
@@ -113,7 +113,7 @@ def drill_picture(a: Analysis) -> Picture:
 
 def _ratio(row: dict[Any, Any]) -> str:
     if row["ratio"] == 1.0:
-        return "1"
+        return "none"
     if pd.isna(row["ci_low"]):
-        return f"{quantities.ratio(row['ratio'])}, no interval"
-    return quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"])
+        return f"{quantities.change(row['ratio'])}, no interval"
+    return quantities.change(row["ratio"], row["ci_low"], row["ci_high"])

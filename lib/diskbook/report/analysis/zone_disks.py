@@ -83,7 +83,7 @@ def _finding(row: Row) -> str:
 
 
 def _clause(row: Row, finding: str, a: Analysis) -> str:
-    """Ratio of one zone with its interval, e.g. "2.46 times, 95 % CI 2.35 to 2.59, from zone 1"."""
+    """Change of one zone with its interval, e.g. "+146 % (95 % CI 135 to 159 %), from zone 1"."""
     zone = f"from zone {_zone(row, a)}"
     if finding == OPEN:
         return f"not decided {zone}: {row['verdict']}"
@@ -100,7 +100,7 @@ def _rate(row: Row, a: Analysis) -> str:
 def _ratio(row: Row) -> str:
     if math.isnan(row["ratio"]) or Verdict.of(row["verdict"]) in WITHHELD:
         return str(row["verdict"])
-    return quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+    return quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
 
 
 def _load(row: Row, a: Analysis) -> str:

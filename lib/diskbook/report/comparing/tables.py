@@ -70,14 +70,14 @@ def ratio_words(row: Row) -> str:
     """A run's own ratio with its interval."""
     if math.isnan(row["ratio"]):
         return "refused"
-    return quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+    return quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
 
 
 def ratio_of_ratios_words(pair: Pair) -> str:
     """The ratio of ratios with its interval, and with its scope where that is these disks."""
     if math.isnan(pair.ratio[0]):
         return "none"
-    words = quantities.ratio(*pair.ratio, pair.level)
+    words = quantities.change(*pair.ratio, pair.level)
     return f"{words}, {Scope.THESE}" if pair.scope is Scope.THESE else words
 
 

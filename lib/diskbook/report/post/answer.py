@@ -45,7 +45,7 @@ def of_limits(a: Analysed) -> list[str]:
     rows = [row for row in headlines.of(a.comparisons, a.scenario).others if is_of_limits(row)]
     return [
         f"{what_words(row, a)}, {arm_words(row['arm'], a)} against {arm_words(row['base_arm'], a)}: "
-        f"{quantities.ratio(row['ratio'])}, since {_labelled(row['warnings'].partition(sentences.SO)[0], a)}."
+        f"{quantities.change(row['ratio'])}, since {_labelled(row['warnings'].partition(sentences.SO)[0], a)}."
         for row in rows
     ]
 
@@ -57,7 +57,7 @@ def sentence(row: Row, a: Analysed) -> str:
         what = f"The {decapital(what)}"
     verdict = Verdict.of(row["verdict"])
     if is_of_limits(row):
-        return f"{what}, {arm} against {base}: {quantities.ratio(row['ratio'])}, a ratio of limits."
+        return f"{what}, {arm} against {base}: {quantities.change(row['ratio'])}, a ratio of limits."
     if verdict in WITHHELD or math.isnan(row["ratio"]):
         return f"{what} has no ratio of {arm} against {base} ({row['verdict']})."
     numbers = sentences.ratio_words(row) + sentences.attach_words(row)
@@ -112,12 +112,12 @@ def table(a: Analysed) -> tuple[pd.DataFrame, str]:
 def ratio(row: Row) -> str:
     """Write the ratio of a comparison for a table: with its interval, of limits, or refused."""
     if is_of_limits(row):
-        return f"{quantities.ratio(row['ratio'])}, of limits"
+        return f"{quantities.change(row['ratio'])}, of limits"
     if _is_refused(row):
         return "refused"
     if math.isnan(row["ci_low"]):
-        return f"{quantities.ratio(row['ratio'])}, no interval"
-    return quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+        return f"{quantities.change(row['ratio'])}, no interval"
+    return quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
 
 
 def _row(row: Row, a: Analysed) -> dict[str, str]:

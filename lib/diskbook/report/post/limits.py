@@ -60,8 +60,8 @@ def _undecided(row: Row, a: Analysed) -> str:
     arms = f"{arm_words(row['arm'], a)} against {arm_words(row['base_arm'], a)}"
     verdict, what = row["verdict"], f"{what_words(row, a)}, {arms}, is not decided"
     if Verdict.of(verdict) is Verdict.INCONCLUSIVE and row["ci_low"] <= 1 <= row["ci_high"]:
-        interval = quantities.interval(row["ci_low"], row["ci_high"], row["level"])
-        return f"{what} ({verdict}): its interval, {interval}, covers 1 and is too wide to call them equal."
+        interval = quantities.change_interval(row["ci_low"], row["ci_high"], row["level"])
+        return f"{what} ({verdict}): its interval, {interval}, covers 0 and is too wide to call them equal."
     return f"{what} ({verdict}): {sentences.first_reason(row)}."
 
 

@@ -118,7 +118,7 @@ def _has_interval(row: Row) -> bool:
 
 
 def _number(row: Row, a: Analysed) -> str:
-    times, interval = quantities.ratio_parts(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+    times, interval = quantities.change_parts(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
     intervals = "; ".join(filter(None, [interval, sentences.difference_words(row)]))
     arms = f"{sentences.measured(row, a.scenario)}, to {a.labels[row['base_arm']]}: {row['verdict']}"
     arms = _with_zones(arms, a)

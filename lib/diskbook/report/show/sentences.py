@@ -116,8 +116,8 @@ def _disks(row: Row, scenario: Scenario) -> str:
 
 
 def ratio_words(row: Row) -> str:
-    """Ratio and difference with intervals: "2.52 times, 95 % CI 2.45 to 2.60; +2.15 ms, 2.02 to 2.31"."""
-    words = quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+    """Change and difference with intervals: "+152 % (95 % CI 145 to 160 %); +2.15 ms, 2.02 to 2.31"."""
+    words = quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
     if math.isnan(row["ci_low"]):
         words = f"{words}, no interval"
     difference = difference_words(row)
@@ -205,7 +205,7 @@ def _of_limits(row: Row, scenario: Scenario, *, brief: bool = False) -> str:
         return ""
     if Verdict.of(row["verdict"]) in (Verdict.CAPPED, Verdict.SATURATED):
         limits = row["warnings"].partition(SO)[0]
-        return f"{quantities.ratio(row['ratio'])}, a ratio of limits: {limits}"
+        return f"{quantities.change(row['ratio'])}, a ratio of limits: {limits}"
     if math.isnan(row["ci_low"]) or OPEN_QUEUE not in row["warnings"]:
         return ""
     numbers = f"{ratio_words(row)} ({basis_words(row, scenario)})"

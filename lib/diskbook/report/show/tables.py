@@ -127,9 +127,9 @@ def _ratio_words(row: Mapping[Any, Any], notes: Notes) -> str:
     if math.isnan(row["ratio"]):
         return f"refused{note}"
     if math.isnan(row["ci_low"]):
-        return f"{quantities.ratio(row['ratio'])}, no interval{note}"
+        return f"{quantities.change(row['ratio'])}, no interval{note}"
     level = row.get("level", 0.95)
-    return f"{quantities.ratio(row['ratio'], row['ci_low'], row['ci_high'], level)}{note}"
+    return f"{quantities.change(row['ratio'], row['ci_low'], row['ci_high'], level)}{note}"
 
 
 def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -333,7 +333,7 @@ def _all_ios_ratio(row: Mapping[Any, Any], notes: Notes) -> str:
     if not (row["apart"] or alone):
         return ""
     note = f" {notes.mark(_APART)}" if row["apart"] else ""
-    return f"; of all I/Os {quantities.ratio(row['all_ios_ratio'])}{note}"
+    return f"; of all I/Os {quantities.change(row['all_ios_ratio'])}{note}"
 
 
 def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:

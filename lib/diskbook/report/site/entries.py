@@ -212,7 +212,7 @@ def _estimate(row: Mapping[Any, Any], scenario: Scenario, loads: Mapping[str, st
         what=capital(f"{METRICS.get(row['metric'], row['metric'])} of {arms}"),
         load=f"{loads[row['workload']]}{_direction(row)}",
         family=row["family"],
-        value=quantities.ratio_and_difference(numbers, difference, row["level"]) if is_shown else "no ratio",
+        value=quantities.change_and_difference(numbers, difference, row["level"]) if is_shown else "no ratio",
         scope=Scope(row["scope"]).words(row.get("nearest_zone") or ""),
         replicates=int(row["n_replicates"]),
         verdict=row["verdict"],

@@ -1,4 +1,4 @@
-"""`diskbook compare`: runs beside runs."""
+"""`diskbook compare` and `diskbook pool`: several runs at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def compare(
     as_markdown: bool,
     as_csv: bool,
 ) -> None:
-    """Compare runs with the first run: what changed, and the ratio of their ratios.
+    """Compare runs with the first run.
 
     Prints one row per comparison: each run's ratio, the ratio of ratios with its interval, and a verdict.
     ~ means no detectable difference; a footnote says what would help.
@@ -75,6 +75,26 @@ def compare(
         click.echo(write(beside, outcome))
     if outcome:
         sys.exit(outcome.exit_code)
+
+
+@click.command(epilog=examples("diskbook pool sample-zone-disks my-run"))
+@click.argument("names", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=complete.runs)
+def pool(names: tuple[str, ...]) -> None:
+    """Take two or more runs of one question together.
+
+    Prints one line per headline comparison: the change over these runs, and over runs like these from three
+    runs on.
+    """
+    import diskbook
+
+    pooled, rows = diskbook.pool(names), diskbook.open_run(names[0]).comparisons
+    keys = ["arm", "base_arm", "workload", "direction", "metric"]
+    for arm, base_arm, *of_load in rows.loc[rows["family"] == "headline", keys].drop_duplicates().to_numpy():
+        load = dict(zip(keys[2:], of_load, strict=True))
+        try:
+            click.echo(repr(pooled.compare(arm, base_arm, **load)))
+        except UsageError as error:  # the gates withhold its numbers
+            click.echo(f"{arm} / {base_arm}, {load['workload']}: {error}")
 
 
 def _over_runs(scenario: str, place: str | None, as_json: bool, as_markdown: bool, as_csv: bool) -> None:

@@ -64,7 +64,9 @@ class Finding:
     def line(self) -> str:
         """The finding in one line."""
         low, high = self.ci_low_ms, self.ci_high_ms
-        interval = "no interval" if low is None or high is None else f"95 % CI {quantities.reach(low, high, '.2f')}"
+        interval = (
+            "no interval" if low is None or high is None else f"95 % CI {quantities.reach(low, high, '.2f')}"
+        )
         base = self.baseline
         zone = f" ({base.zone})" if base.zone else ""
         known = (

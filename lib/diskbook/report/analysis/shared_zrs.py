@@ -80,8 +80,7 @@ def probe_words(a: Analysis) -> list[str]:
             continue
         farther = zones[zones["verdict"] == FARTHER].sort_values("ratio").to_dict("records")
         others = " and ".join(
-            f"{names[row['zone']]} "
-            f"{quantities.change(row['ratio'], row['ci_low'], row['ci_high'])}"
+            f"{names[row['zone']]} {quantities.change(row['ratio'], row['ci_low'], row['ci_high'])}"
             for row in farther
         )
         lines.append(

@@ -22,11 +22,7 @@ def results(a: Analysis) -> list[Path]:
     path = a.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, a.comparisons)
     write_atomic(path, csv_text(checked))
-    own = a.run.folder / HEADLINE_FILE
-    if a.own_headline:
-        write_atomic(own, f"{a.own_headline}\n")
-    else:
-        own.unlink(missing_ok=True)
+    write_atomic(a.run.folder / HEADLINE_FILE, f"{a.headline}\n")
     return [path, protocol.write(a), *export_figures(a, a.run.folder / "figures")]
 
 

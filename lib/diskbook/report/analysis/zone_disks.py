@@ -19,7 +19,7 @@ _LIMIT_SETS = ", which sets the rate"
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
-    return (a.ratios, a.all_trials, a.percentile_plot, a.iops_and_caps)
+    return (a.ratios, a.all_trials, a.percentile_plot)
 
 
 def headline(a: Analysis) -> str:

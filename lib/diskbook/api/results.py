@@ -271,7 +271,7 @@ def open_run(run: str | Path | RunResults, *, notebook: str | None = None) -> Ru
     >>> run.question
     'How much latency does zone redundancy cost, from each zone, and does it cost IOPS?'
     >>> len(run.trials), sorted(run.figures)
-    (180, ['all-trials', 'iops-and-caps', 'percentiles', 'ratios'])
+    (180, ['all-trials', 'percentiles', 'ratios'])
 
     Raises
     ------

@@ -213,11 +213,6 @@ class Analysis:
         return run_pictures.percentile_plot(self)
 
     @cached_property
-    def iops_and_caps(self) -> Picture:
-        """IOPS at each depth, with the limits in force."""
-        return run_pictures.iops_and_caps(self)
-
-    @cached_property
     def load_curve(self) -> Picture | None:
         """Latency against the rates that were held, where there are three of one load or more."""
         return run_pictures.load_curve(self)

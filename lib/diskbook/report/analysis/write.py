@@ -75,4 +75,4 @@ def figures_of(a: Analysis) -> tuple[Picture, ...]:
         pictures: tuple[Picture, ...] = draw(a)
         return pictures
     curve = (a.load_curve,) if a.load_curve else ()
-    return (a.ratios, a.all_trials, a.percentile_plot, a.iops_and_caps, *curve)
+    return (a.ratios, a.all_trials, a.percentile_plot, *curve)

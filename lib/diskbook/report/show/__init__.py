@@ -7,7 +7,7 @@ from importlib import import_module
 _NAMES = {
     "analysis": (
         "attachments", "capped", "cells", "comparisons", "doubts", "environment", "figure", "findings",
-        "gates", "headlines", "more_measuring", "not_said", "operations", "over_time", "percentile_ratios",
+        "gates", "headline_table", "more_measuring", "not_said", "operations", "over_time", "percentile_ratios",
         "percentiles", "protocol", "published", "screen", "strata", "sure", "throttled",
     ),
     "guest_table": ("guests",),

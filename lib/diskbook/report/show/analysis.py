@@ -42,7 +42,7 @@ def not_said(a: Analysed) -> Html:
     return first_screen.not_said(a)
 
 
-def headlines(a: Analysed) -> Html:
+def headline_table(a: Analysed) -> Html:
     """Show headline comparisons and controls with both values, and why any of them is refused."""
     return first_screen.table_of_headlines(a)
 

@@ -14,9 +14,9 @@ from diskbook.api.answer import Answer
 from diskbook.api.comparison import ComparisonResult
 from diskbook.api.figures import RunFigures
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.report.analysis import parameters, rerun, run as run_analysis, why_text
+from diskbook.report.analysis import rerun, run as run_analysis, why_text
 from diskbook.report.analysis.run import Analysis
-from diskbook.report.show import header_card, headlines
+from diskbook.report.show import header_card, headlines, parameters
 
 
 class RunResults:
@@ -279,7 +279,7 @@ def open_run(run: str | Path | RunResults, *, notebook: str | None = None) -> Ru
         When there is no such run, its folder is damaged, or the notebook is not for it.
     """
     if notebook is not None:
-        parameters.check()
+        parameters.check_parameters()
         rerun.keep_outputs()
     name = run.folder if isinstance(run, RunResults) else run
     return RunResults(run_analysis.analyse(name, notebook=notebook))

@@ -17,7 +17,7 @@ INJECTED = "# Parameters\n"
 _TYPES: Mapping[str, type] = {"str": str, "list": list, "dict": dict}
 
 
-def check() -> None:
+def check_parameters() -> None:
     """Stop the notebook that is being executed where papermill gave it a parameter that nothing reads.
 
     Only papermill's cell counts: whatever an analyst assigns in JupyterLab is left alone.

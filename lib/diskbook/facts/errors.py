@@ -24,6 +24,10 @@ class DiskbookError(Exception):
         """Return the sentence; it may quote a file, so what would steer a terminal is made visible."""
         return visible(super().__str__(), LINES)
 
+    def _render_traceback_(self) -> list[str]:
+        """Have a notebook show the sentence alone."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class UsageError(DiskbookError):
     """What was asked for cannot be done as asked: a wrong name, a broken scenario, a missing program."""

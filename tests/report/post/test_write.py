@@ -112,12 +112,9 @@ def test_names_and_titles_are_no_markup(a: Analysis) -> None:
     assert article.post(other, [], "x").startswith(r"# \<b\>A\*b\*\</b\> \[x\](y) \| \`z\`")
 
 
-def test_limits_lead_the_second_figure_and_a_user_may_choose(a: Analysis) -> None:
+def test_a_user_may_choose_the_figures(a: Analysis) -> None:
     pictures = analysis_write.figures_of(a)
-    assert [item.slug for item in article.chosen(a, pictures)] == ["ratios", "iops-and-caps"]
-    below = with_verdicts(a, verdict="difference")
-    below.compared.table["verdict"] = "difference"
-    assert [item.slug for item in article.chosen(below, pictures)] == ["ratios", "percentiles"]
+    assert [item.slug for item in article.chosen(a, pictures)] == ["ratios", "percentiles"]
     assert [item.slug for item in article.chosen(a, pictures, ["percentiles"])] == ["percentiles"]
     with pytest.raises(UsageError, match="nothing"):
         article.chosen(a, pictures, ["nothing"])

@@ -63,10 +63,7 @@ def test_percentiles_of_a_queue_are_left_out(a: Analysis) -> None:
     assert not a.percentile_ratios["workload"].str.contains("256").any()
 
 
-def test_figures_name_it(a: Analysis) -> None:
-    rates, ratios = a.iops_and_caps, a.ratios
-    assert rates.title == "At queue depth 256 a limit that is not known sets the rate, not the disk"
-    assert "10 cells saturated by a limit that is not known" in rates.description
-    words = [text.get_text() for axes in rates.figure.axes for text in axes.texts]
-    assert words.count("256, saturated") == 10 and words.count("1") == 10
-    assert [text.get_text() for text in ratios.figure.axes[0].texts].count("no latency ratio: saturated") == 2
+def test_the_figure_names_it(a: Analysis) -> None:
+    assert [text.get_text() for text in a.ratios.figure.axes[0].texts].count(
+        "no latency ratio: saturated"
+    ) == 2

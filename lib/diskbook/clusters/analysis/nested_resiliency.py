@@ -44,8 +44,7 @@ SECTIONS = (
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
-    drawn = (a.ratios, ratio_map(a), capacity_picture(a), fairness.picture(a))
-    return (*drawn, losses.copies_picture(a), losses.matrix_picture(a), a.all_trials)
+    return (a.ratios, ratio_map(a), capacity_picture(a), a.all_trials)
 
 
 def standing(a: Analysis) -> list[str]:
@@ -157,11 +156,6 @@ def decision_words(a: Analysis) -> list[str]:
     return capacity.decision_words(a)
 
 
-def fleet_picture(a: Analysis) -> Picture:
-    """Figure: every machine of the fleet beside the mean of its trial."""
-    return fairness.picture(a)
-
-
 def fleet_table(a: Analysis) -> Html:
     """How evenly the machines of a trial were served, and whether they measured together."""
     return _table(
@@ -180,14 +174,10 @@ def moved_words(a: Analysis) -> list[str]:
     return fairness.moved_words(a)
 
 
-def copies(a: Analysis) -> Picture:
-    """Figure: where the copies of each kind of volume lie."""
-    return losses.copies_picture(a)
-
-
-def loss_matrix(a: Analysis) -> Picture:
-    """Figure: kinds of volumes against what is lost, played and by the rule."""
-    return losses.matrix_picture(a)
+def loss_matrix(a: Analysis) -> Html:
+    """Kinds of volumes against what is lost: as played, or by the rule where nothing was played."""
+    caption = f"Online after a loss ({a.provenance}); in brackets: by the rule alone, not played"
+    return table(losses.matrix_table(a), caption)
 
 
 def loss_words(a: Analysis) -> list[str]:

@@ -70,7 +70,7 @@ def run_rows() -> tuple[list[ListedRun], list[str]]:
     for path in sorted(folder.glob("*/manifest.json")):
         name = path.parent.name
         try:
-            rows.append(_joined_row(folder, known[name]) if name in known else _run_row(Run(path.parent)))
+            rows.append(_joined_row(folder, known[name]) if name in known else listed(Run(path.parent)))
         except DiskbookError as error:
             unreadable.append(f"{name}: {error}")
     return rows, unreadable
@@ -124,7 +124,8 @@ def _lines(row: ListedRun) -> list[str]:
     ]
 
 
-def _run_row(run: Run) -> ListedRun:
+def listed(run: Run) -> ListedRun:
+    """Describe one run, from its folder."""
     manifest, report = run.manifest, run.folder / "report.html"
     return ListedRun(
         run=run.name,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:  # nbconvert and nbformat take a second to import, which a ker
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
 HIDDEN_INPUTS = {"hide-input", "remove-input"}
+REVIEWERS = "For reviewers"
+"""Heading of the section that a report folds and paper leaves out."""
 _HERE = Path(__file__).parent
 STYLE = show_html.STYLE
 BANNERS = {
@@ -122,7 +126,40 @@ def prepare() -> type[HTMLExporter]:
 
 
 def _body(notebook: nbformat.NotebookNode) -> str:
-    """Cells as HTML without inputs; scripts, styles and math loaders are left out."""
+    """Cells as HTML; what is for reviewers is folded. Scripts, styles and math loaders are left out."""
+    exporter = _exporter()
+    before, reviewers, after = (_exported(exporter, notebook, cells) for cells in _parts(notebook.cells))
+    folded = f'<details class="reviewers"><summary>{REVIEWERS}</summary>{reviewers}</details>' * bool(
+        reviewers
+    )
+    return f"{before}{folded}{after}"
+
+
+def _parts(cells: Sequence[nbformat.NotebookNode]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Cells before the section for reviewers, those of it, and those from the next section on."""
+    heads = [place for place, cell in enumerate(cells) if _begins_section(cell)]
+    first = next((place for place in heads if cells[place].source.startswith(f"## {REVIEWERS}")), len(cells))
+    last = next((place for place in heads if place > first), len(cells))
+    shown = [cell.cell_type != "code" or bool(cell.get("outputs")) for cell in cells]
+    ranges = (0, first), (first, last), (last, len(cells))
+    begin, middle, end = ([cells[n] for n in range(*reach) if shown[n]] for reach in ranges)
+    return begin, middle, end
+
+
+def _begins_section(cell: nbformat.NotebookNode) -> bool:
+    return bool(cell.cell_type == "markdown" and cell.source.startswith("## "))
+
+
+def _exported(exporter: HTMLExporter, notebook: nbformat.NotebookNode, cells: list[Any]) -> str:
+    if not cells:
+        return ""
+    part = copy.copy(notebook)
+    part.cells = cells
+    return str(exporter.from_notebook_node(part)[0])
+
+
+def _exporter() -> HTMLExporter:
+    """Exporter of cells: the input of those that are not tagged is shown."""
     from traitlets.config import Config
 
     exporter_of = prepare()
@@ -130,15 +167,14 @@ def _body(notebook: nbformat.NotebookNode) -> str:
     settings.HTMLExporter.template_name = "basic"
     settings.HTMLExporter.mathjax_url = ""
     settings.HTMLExporter.require_js_url = ""
-    settings.HTMLExporter.exclude_input = True
+    settings.HTMLExporter.exclude_input_prompt = True
     settings.HTMLExporter.exclude_output_prompt = True
     settings.TagRemovePreprocessor.enabled = True
     settings.TagRemovePreprocessor.remove_cell_tags = HIDDEN_CELLS
     settings.TagRemovePreprocessor.remove_input_tags = HIDDEN_INPUTS
     exporter = exporter_of(config=settings)
     exporter.register_preprocessor("nbconvert.preprocessors.TagRemovePreprocessor", enabled=True)
-    body, _ = exporter.from_notebook_node(notebook)
-    return str(body)
+    return exporter
 
 
 def _page(title: str, run: str, provenance: str, body: str) -> str:

@@ -21,7 +21,7 @@ ARTICLE = "shared-zrs"
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
-    return (a.ratios, a.iops_and_caps, a.all_trials, drill_picture(a))
+    return (a.ratios, a.all_trials)
 
 
 def claims_table(a: Analysis) -> Html:
@@ -103,11 +103,6 @@ def drill_table(a: Analysis) -> Html:
 def drill_words(a: Analysis) -> list[str]:
     """Say what the zone drills showed."""
     return failover.drill_words(a)
-
-
-def drill_picture(a: Analysis) -> Picture:
-    """Figure of the zone drills, step by step."""
-    return failover.drill_figure(a)
 
 
 def _ratio(row: dict[Any, Any]) -> str:

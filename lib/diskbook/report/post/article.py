@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.design import scenario_file
-from diskbook.design.vocabulary import Provenance, Verdict
+from diskbook.design.vocabulary import Provenance
 from diskbook.facts import table_writers
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.facts.table_writers import Table, markdown_escaped as escaped
@@ -20,7 +20,7 @@ from diskbook.report.show import header_card
 
 FIGURES = 2
 """Figures of a post: an editor takes no more."""
-_RATIOS, _STRIP, _CAPS = "ratios", "all-trials", "iops-and-caps"
+_RATIOS, _STRIP = "ratios", "all-trials"
 
 
 def post(a: Analysis, pictures: Sequence[Picture], folder: str) -> str:
@@ -64,8 +64,8 @@ def owner_line(run: str) -> str:
 def chosen(a: Analysis, pictures: Sequence[Picture], names: Sequence[str] = ()) -> list[Picture]:
     """Pick the two figures that carry the answer, or those named.
 
-    They are the first of the analysis notebook, which leads with its answer, and the one after it; where
-    comparisons are refused for a limit, rather that of the limits. The strip of all trials is a last resort.
+    They are the first of the analysis notebook, which leads with its answer, and the one after it. The strip
+    of all trials is a last resort.
 
     Raises
     ------
@@ -80,8 +80,6 @@ def chosen(a: Analysis, pictures: Sequence[Picture], names: Sequence[str] = ()) 
         raise UsageError(f"a post has at most {FIGURES} figures; name {FIGURES} with --figure")
     ranked = sorted(drawn.values(), key=lambda picture: picture.slug == _STRIP)
     first, others = ranked[:1], ranked[1:]
-    if a.comparisons["verdict"].eq(Verdict.CAPPED).any():
-        others.sort(key=lambda picture: picture.slug != _CAPS)
     return [drawn[name] for name in dict.fromkeys(names)] or [*first, *others][:FIGURES]
 
 

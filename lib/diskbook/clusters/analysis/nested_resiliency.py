@@ -12,6 +12,7 @@ from diskbook.clusters.analysis.nested import (
     capacity,
     fairness,
     losses,
+    post,
     resync,
     saturated,
     tiers,
@@ -45,6 +46,11 @@ SECTIONS = (
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
     return (a.ratios, ratio_map(a), capacity_picture(a), a.all_trials)
+
+
+def post_lead(a: Analysis) -> tuple[str, str] | None:
+    """Title and first paragraph of a post."""
+    return post.lead(a)
 
 
 def standing(a: Analysis) -> list[str]:

@@ -310,7 +310,7 @@ def _more(item: Pair, alpha: float) -> str:
     number = power.for_two_runs(sd, item.margin, 0.8, df, 1 + int(min(freedoms)), alpha)
     how_many = f"about {number}" if number <= _MOST else f"more than {_MOST}"
     return (
-        f"nothing can be told: to find a change of {percent(item.margin)} between the runs in 80 % of such pairs takes "
+        f"nothing can be told: to find a change of {percent(item.margin)} in 80 % of such pairs takes "
         f"{how_many} replicates of each run, from this spread (s.d. {percent(sd, '.2g')})"
     )
 

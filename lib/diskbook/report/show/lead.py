@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from diskbook.design.model import Workload
 from diskbook.design.vocabulary import WITHHELD, Verdict
@@ -117,3 +118,43 @@ def _brief(name: str) -> str:
     if zone:
         return f"from zone {number}"
     return found[1] if found else name.rpartition(", ")[2]
+
+
+class Parts(NamedTuple):
+    """A comparison as the parts of a sentence: "one 4K write from zone 1", "on ZRS", "on LRS"."""
+
+    what: str
+    is_one: bool
+    first: str
+    second: str
+
+
+def parts(row: Row, a: Analysed) -> Parts:
+    """Take a comparison apart, with short names."""
+    load = a.scenario.workload_named(row["workload"])
+    arm, base, place = _arms(a.labels[row["arm"]], a.labels[row["base_arm"]])
+    names = _brief(arm), _brief(base)
+    if names[0] == names[1]:
+        names = arm, base
+    what, is_one = _load(load, is_plain=sentences.is_plain(row), is_whole=True)
+    if row["metric"] in ("lat_p50_ms", "lat_p99_ms"):
+        what = f"{row['metric'][4:7]} of {what}"
+    first, second = (name if name.startswith("from ") else f"on {name}" for name in names)
+    return Parts(what + place, is_one, first, second)
+
+
+def claim(row: Row, a: Analysed) -> str:
+    """Say what one comparison found as a title does, without values and intervals."""
+    what, is_one, first, second = parts(row, a)
+    is_rate, verdict = row["metric"] in levels.UNITS, Verdict.of(row["verdict"])
+    take = ("reaches" if is_one else "reach") if is_rate else ("takes" if is_one else "take")
+    unit = levels.UNITS.get(row["metric"], "")
+    if verdict is Verdict.DIFFERENCE:
+        more, less = (f"more {unit}", f"fewer {unit}") if is_rate else ("longer", "less time")
+        return f"{what} {take} {quantities.changed(row['ratio'], more, less)} {first} than {second}"
+    if verdict is Verdict.EQUIVALENT:
+        same = f"the same {unit}" if is_rate else "the same time"
+        return f"{what} {take} {same} {first} and {second}, {row['verdict'].removeprefix(f'{verdict} ')}"
+    if verdict is Verdict.INCONCLUSIVE:
+        return f"no clear difference for {what}, {first} or {second}"
+    return f"no answer for {what} {first} and {second}: {row['verdict']}"

@@ -27,7 +27,7 @@ def title(a: Analysed) -> str:
     row = headlines.of(a.comparisons, a.scenario).lead
     if row is None:
         return a.scenario.scenario.title
-    return headlines.said_of(a.provenance, lead.claim(row, a))
+    return headlines.said_of(a.provenance, lead.claim(row, a.scenario, a.labels))
 
 
 def opening(a: Analysed) -> list[str]:

@@ -58,7 +58,7 @@ def _of_lead(row: Row) -> list[str]:
 
 def _undecided(row: Row, a: Analysed) -> str:
     """Say why a headline is not decided: by its interval, where that covers 0, else by its first reason."""
-    what, is_one, *names = lead.parts(row, a)
+    what, is_one, *names = lead.parts(row, a.scenario, a.labels)
     first, second = (name.removeprefix("on ").removeprefix("from ") for name in names)
     do, verdict = "Does" if is_one else "Do", Verdict.of(row["verdict"])
     question = f"{do} {what} differ between {first} and {second}?"
@@ -88,7 +88,9 @@ def _noise_floor(a: Analysed) -> list[str]:
     rows = sentences.chosen(a.comparisons[a.comparisons["family"] == "control"]).to_dict("records")
     if not rows:
         return ["How far do two disks of one kind differ? Not known: no control comparison was named."]
-    parts = [f"{change(row)} for {lead.parts(row, a).what} ({row['verdict']})" for row in rows]
+    parts = [
+        f"{change(row)} for {lead.parts(row, a.scenario, a.labels).what} ({row['verdict']})" for row in rows
+    ]
     return [f"How far do two disks of one kind differ? By {'; '.join(parts)}."]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from diskbook.design.model import Workload
+from diskbook.design.model import Scenario, Workload
 from diskbook.design.vocabulary import WITHHELD, Verdict
 from diskbook.facts import quantities
 from diskbook.report.show import headlines, levels, sentences
@@ -129,10 +129,10 @@ class Parts(NamedTuple):
     second: str
 
 
-def parts(row: Row, a: Analysed) -> Parts:
+def parts(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> Parts:
     """Take a comparison apart, with short names."""
-    load = a.scenario.workload_named(row["workload"])
-    arm, base, place = _arms(a.labels[row["arm"]], a.labels[row["base_arm"]])
+    load = scenario.workload_named(row["workload"])
+    arm, base, place = _arms(labels[row["arm"]], labels[row["base_arm"]])
     names = _brief(arm), _brief(base)
     if names[0] == names[1]:
         names = arm, base
@@ -143,9 +143,9 @@ def parts(row: Row, a: Analysed) -> Parts:
     return Parts(what + place, is_one, first, second)
 
 
-def claim(row: Row, a: Analysed) -> str:
+def claim(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> str:
     """Say what one comparison found as a title does, without values and intervals."""
-    what, is_one, first, second = parts(row, a)
+    what, is_one, first, second = parts(row, scenario, labels)
     is_rate, verdict = row["metric"] in levels.UNITS, Verdict.of(row["verdict"])
     take = ("reaches" if is_one else "reach") if is_rate else ("takes" if is_one else "take")
     unit = levels.UNITS.get(row["metric"], "")

@@ -184,7 +184,7 @@ def _claim(
     if Verdict.of(row["verdict"]) in WITHHELD or math.isnan(row["ratio"]):
         return claim, ()
     ratio, longer = float(row["ratio"]), max(1.0, float(row["ratio"]))
-    changed = quantities.change(ratio, row["ci_low"], row["ci_high"], row["level"])
+    changed = quantities.change(ratio)
     return claim, ((names[row["arm"]], ratio / longer, changed), (names[row["base_arm"]], 1 / longer, ""))
 
 

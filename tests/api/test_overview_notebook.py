@@ -78,14 +78,12 @@ def test_percentiles_and_a_histogram_are_of_the_trials(
     assert names["axes"].get_xlabel() == "latency, ms" and names["one"]["share"].iloc[-1] == pytest.approx(1)
 
 
-def test_two_runs_are_pooled(names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
-    first, _ = copies(tmp_path, 2)
-    pooled = value_of(changes()[6], {**names, "run": db.open_run(first)})
+def test_two_runs_are_pooled(names: dict[str, Any], tmp_path: Path) -> None:
+    code = changes()[6]
+    assert value_of(code, names) == "Name a second run to pool."
+    second = code.replace("[run.name]", "folders")
+    pooled = value_of(second, {**names, "folders": copies(tmp_path, 2)})
     assert len(pooled.runs) == 2 and "fewer than 3 runs" in pooled.runs_like_these.reason
-    first.rename(tmp_path.parent / "elsewhere")
-    alone = db.open_run(tmp_path / "run-1")
-    assert "measure another" in value_of(changes()[6], {**names, "run": alone})
 
 
 def test_there_is_a_card_per_run_and_a_link_to_every_notebook() -> None:

@@ -44,8 +44,10 @@ BANNERS = {
 }
 """First word, the rest on a screen, the rest on a telephone: the banner is one line on both."""
 _HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
+_FIRST_HEADING = re.compile(r"<h2 .*?</h2>", re.DOTALL)
 _ANCHOR = re.compile(r'<h(?P<level>[1-6]) id="(?P<id>[^>]*)">')
-_NO_ANCHOR = re.compile(r"[^a-zA-Z0-9]+")
+_NO_FIRST_HEADING = re.compile(r"<h2 .*?</h2>", re.DOTALL)
+_ANCHOR = re.compile(r"[^a-zA-Z0-9]+")
 _MARK = re.compile(r'<a class="anchor-link" [^>]*>[^<]*</a>')
 _LINK = re.compile(r'<a href="(?P<to>(?!#|[a-zA-Z][\w+.-]*:)[^"]*)"[^>]*>(?P<words>.*?)</a>', re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")

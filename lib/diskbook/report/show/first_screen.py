@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from diskbook.design.vocabulary import Provenance, Scope
+from diskbook.design.vocabulary import Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
 from diskbook.report.show import answers, header_card, headlines, lead, levels, sentences, tables
@@ -130,9 +130,10 @@ def table_of_headlines(a: Analysed) -> Html:
 
 
 def _of_question(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """Headlines and controls, and rates where no headline is one; all where none was named."""
+    """Headlines and controls, and decided rates where no headline is one; all where none was named."""
     is_rate, is_headline = comparisons["metric"].isin(levels.UNITS), comparisons["family"] == "headline"
-    rates = is_rate & ~(is_rate & is_headline).any()
+    is_decided = comparisons["verdict"].map(Verdict.of).isin(headlines.DECIDED)
+    rates = (is_rate & is_decided) if not (is_rate & is_headline).any() else is_headline
     named = comparisons[is_headline | (comparisons["family"] == "control") | rates]
     return named if is_headline.any() else comparisons
 

@@ -11,8 +11,12 @@ def test_a_ratio_is_a_change_in_percent_with_its_interval_and_level() -> None:
     assert quantities.change(2.518, 2.449, 2.6) == "+152 % (95 % CI 145 to 160 %)"
     assert quantities.change(0.98, 0.9, 1.05, 0.975) == "-2.0 % (97.5 % CI -10.0 to +5.0 %)"
     assert quantities.change(132.4, 99.994, 150.2) == "+13,140 % (95 % CI 9,899 to 14,920 %)"
-    assert quantities.change_parts(1.0091, 0.9951, 1.0234) == ("+0.91 %", "95 % CI -0.49 to +2.34 %")
+    assert quantities.change_parts(1.0091, 0.9951, 1.0234) == ("+0.9 %", "95 % CI -0.5 to +2.3 %")
     assert quantities.change_interval(0.93, 1.08) == "95 % CI -7.0 to +8.0 %"
+
+
+def test_a_wide_interval_has_no_decimals() -> None:
+    assert quantities.change(1.027, 0.712, 1.481) == "+3 % (95 % CI -29 to +48 %)"
 
 
 def test_a_change_without_interval_stands_alone() -> None:

@@ -18,35 +18,50 @@ from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.facts.lazy_import import lacking
 from diskbook.facts.untrusted_text import guard
 
-COMMANDS = {
-    "batch": "diskbook.cli.batch:batch",
-    "catalog": "diskbook.cli.catalog:catalog",
-    "compare": "diskbook.cli.compare:compare",
-    "doctor": "diskbook.cli.doctor:doctor",
-    "emulator": "diskbook.emulated.command:emulator",
-    "fetch": "diskbook.cli.stores:fetch",
-    "figures": "diskbook.cli.results:figures",
-    "import": "diskbook.cli.results:import_",
-    "limits": "diskbook.cli.limits:limits",
-    "list": "diskbook.cli.results:list_",
-    "plan": "diskbook.cli.plan:plan",
-    "post": "diskbook.cli.post:post",
-    "push": "diskbook.cli.stores:push",
-    "record": "diskbook.cli.results:record",
-    "report": "diskbook.cli.results:report",
-    "run": "diskbook.cli.run:run",
-    "sample": "diskbook.cli.results:sample",
-    "site": "diskbook.cli.site:site",
-    "sweep": "diskbook.cli.cleanup:sweep",
-    "tables": "diskbook.cli.results:tables",
-    "teardown": "diskbook.cli.cleanup:teardown",
-    "verify": "diskbook.cli.stores:verify",
-    "why": "diskbook.cli.results:why",
-    "zone-affinity": "diskbook.cli.zone_affinity:zone_affinity",
+SECTIONS = {
+    "Start": {
+        "run": "diskbook.cli.run:run",
+        "list": "diskbook.cli.results:list_",
+        "report": "diskbook.cli.results:report",
+        "why": "diskbook.cli.results:why",
+    },
+    "Compare": {
+        "compare": "diskbook.cli.compare:compare",
+        "pool": "diskbook.cli.compare:pool",
+        "figures": "diskbook.cli.results:figures",
+        "post": "diskbook.cli.post:post",
+        "site": "diskbook.cli.site:site",
+    },
+    "Prepare": {
+        "plan": "diskbook.cli.plan:plan",
+        "doctor": "diskbook.cli.doctor:doctor",
+        "import": "diskbook.cli.results:import_",
+        "batch": "diskbook.cli.batch:batch",
+        "record": "diskbook.cli.results:record",
+    },
+    "Ask": {
+        "limits": "diskbook.cli.limits:limits",
+    },
+    "Store": {
+        "push": "diskbook.cli.stores:push",
+        "fetch": "diskbook.cli.stores:fetch",
+        "verify": "diskbook.cli.stores:verify",
+    },
+    "Upkeep": {
+        "catalog": "diskbook.cli.catalog:catalog",
+        "emulator": "diskbook.emulated.command:emulator",
+        "sample": "diskbook.cli.results:sample",
+        "sweep": "diskbook.cli.cleanup:sweep",
+        "tables": "diskbook.cli.results:tables",
+        "teardown": "diskbook.cli.cleanup:teardown",
+        "zone-affinity": "diskbook.cli.zone_affinity:zone_affinity",
+    },
 }
+"""Commands by their section of the help, in the order in which a newcomer needs them."""
+COMMANDS = dict(sorted((name, where) for commands in SECTIONS.values() for name, where in commands.items()))
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def cli() -> None:
     """Measure Azure disks honestly: provision, benchmark, analyse and tear down, scenario after scenario."""

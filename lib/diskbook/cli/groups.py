@@ -1,14 +1,21 @@
-"""Groups of commands: loaded when they are called, and helpful about a name that does not exist."""
+"""Groups of commands: loaded when they are called, helpful about wrong names and unwritable folders."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import errno
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from diskbook.facts.errors import unknown
+from diskbook.facts.errors import DiskbookError, unknown
 from diskbook.facts.lazy_import import imported
+
+_LONGEST_SUMMARY = 200
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY}
+_UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
+_OF_FILES = _FULL | _IN_THE_WAY | _UNWRITABLE | {errno.ENOENT, errno.EIO, errno.ENAMETOOLONG}
 
 
 class SuggestingGroup(click.Group):
@@ -20,6 +27,30 @@ class SuggestingGroup(click.Group):
             raise unknown("command", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command; a file or folder that cannot be used ends in one sentence."""
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if error.errno in _OF_FILES:  # not a closed pipe, nor a network that fails
+                raise DiskbookError(_unusable(error)) from error
+            raise
+
+
+def _unusable(error: OSError) -> str:
+    """Say which file or folder cannot be used, why, and what to do."""
+    place = error.filename2 or error.filename
+    what = f"'{place}' cannot be used" if place else "a file cannot be written"
+    if error.errno in _FULL:
+        advice = "free some space, or choose a folder on another disk"
+    elif error.errno in _IN_THE_WAY:
+        advice = "move what is in the way, or choose another folder"
+    elif error.errno in _UNWRITABLE:
+        advice = "choose a folder that you may write to"
+    else:
+        advice = "check the path and the disk"
+    return f"{what} ({error.strerror}): {advice}"
+
 
 class LazyGroup(SuggestingGroup):
     """A group that imports a command's module when the command is called.
@@ -28,13 +59,14 @@ class LazyGroup(SuggestingGroup):
 
     Parameters
     ----------
-    lazy
-        Where each command stands, as `module:object`, by the command's name.
+    sections
+        Titles of the help, each with where its commands stand, as `module:object`, by the command's name.
     """
 
-    def __init__(self, *args: Any, lazy: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.lazy = lazy
+        self.sections = sections
+        self.lazy = {name: where for commands in sections.values() for name, where in commands.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the names of all commands, without importing any."""
@@ -46,3 +78,39 @@ class LazyGroup(SuggestingGroup):
             return super().get_command(ctx, cmd_name)
         command: click.Command = imported(self.lazy[cmd_name], f"'diskbook {cmd_name}'")
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands section by section, each with its whole first sentence."""
+        width = max(map(len, self.lazy))
+        for title, names in self.sections.items():
+            rows = [(f"{name:<{width}}", self._summary(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return "" if command is None else command.get_short_help_str(_LONGEST_SUMMARY)
+
+
+class SectionedCommand(click.Command):
+    """A command whose help shows some options in sections of their own, below the others.
+
+    Parameters
+    ----------
+    sections
+        Names of parameters by the title of their section.
+    """
+
+    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options section by section."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        records = {param.name: param.get_help_record(ctx) for param in options}
+        apart = {name for names in self.sections.values() for name in names}
+        own = [name for name in records if name not in apart]
+        for title, names in {"Options": own, **self.sections}.items():
+            with formatter.section(title):
+                formatter.write_dl([row for name in names if (row := records[name])])

@@ -17,7 +17,9 @@ from diskbook.cli.examples import examples
     "--out", type=Path, default=Path("site"), show_default=True, metavar="DIR", help="Folder of the site."
 )
 def site(folder: Path | None, out: Path) -> None:
-    """Write a site of all runs: an index, one page per scenario and run, and the published figures.
+    """Write a site of all runs.
+
+    It has a start page, one page per scenario and run, and the published figures.
 
     Double-click index.html to open it. It filters without a server, and loads nothing from the network. The
     command replaces an earlier site in the same folder, and leaves any other folder alone.

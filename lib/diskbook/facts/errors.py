@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from diskbook.facts.untrusted_text import LINES, visible
 
-MOST_NAMES = 24
+MOST_NAMES = 30
 """Names that an error lists."""
 
 

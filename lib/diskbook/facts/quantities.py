@@ -41,9 +41,9 @@ def with_interval(words: str, low: float, high: float, form: str = ".1f", level:
 def change(ratio: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
     """Write a ratio as a change in percent with its interval: "+146 % (95 % CI 138 to 155 %)".
 
-    Whole percents from 10 on, one decimal from 1 on, else two; the same for what is left of a decrease, so
-    that -99.7 % does not read as all. More decimals where both ends would read alike, or an end would read
-    as 0 and is not.
+    Whole percents from 10 on, one decimal from 1 on, else two. What is left of a decrease counts alike, so
+    that -99.7 % does not read as all, and a wide interval has no decimals. There are more where both ends
+    would read alike, or an end would read as 0 and is not.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def _interval(low: float, high: float, level: float, digits: int) -> str:
 
 
 def _digits(ratio: float, low: float, high: float) -> int:
-    """Decimals of a change in percent."""
-    size = min(100 * abs(ratio - 1), 100 * ratio or 100)
+    """Decimals of a change in percent: by its size, what is left of a decrease, and half its interval."""
+    size = max(min(100 * abs(ratio - 1), 100 * ratio or 100), 50 * (0.0 if math.isnan(low) else high - low))
     digits = 0 if size >= 10 else 1 if size >= 1 else 2
     return telling(100 * (low - 1), 100 * (high - 1), digits, none=0.0)
 

@@ -156,5 +156,6 @@ def test_the_command_prints_where_it_wrote(a: Analysis, tmp_path: Path) -> None:
 
 def test_a_folder_that_is_a_file_is_named(a: Analysis, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DiskbookError, match=r"file cannot be written .*--out"):
-        write.write(a, tmp_path / "file")
+    words = ["post", str(a.run.folder), "--out", str(tmp_path / "file")]
+    error = CliRunner().invoke(cli, words).exception
+    assert isinstance(error, DiskbookError) and f"'{tmp_path / 'file'}" in str(error)

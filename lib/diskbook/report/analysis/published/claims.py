@@ -132,7 +132,7 @@ def _two_zones(figures: pd.DataFrame) -> Finding:
 def _reads_equal(figures: pd.DataFrame) -> Finding:
     lrs, zrs = _by_redundancy(figures, "0")
     return ClaimVerdict.NOT_SUPPORTED, (
-        f"ZRS against LRS: {quantities.change(zrs.min() / lrs)} to {quantities.change(zrs.max() / lrs)} by zone; the "
+        f"ZRS against LRS: {_reach(zrs / lrs)} by zone; the "
         f"closest is {zrs.min():g} against {lrs:g} ms, one run each on different machines: without a spread, "
         "equality within a margin cannot be shown"
     )
@@ -142,11 +142,15 @@ def _writes_slower(figures: pd.DataFrame) -> Finding:
     lrs, zrs = _by_redundancy(figures, "100")
     here = zrs.iloc[0]  # zone 1, the one machine that measured both
     return ClaimVerdict.SUPPORTED if here > lrs else ClaimVerdict.NOT_SUPPORTED, (
-        f"ZRS against LRS: {quantities.change(zrs.min() / lrs)} to {quantities.change(zrs.max() / lrs)} from {len(zrs)} "
+        f"ZRS against LRS: {_reach(zrs / lrs)} from {len(zrs)} "
         f"zones, below every cap: {quantities.change(here / lrs)} on the machine in zone 1, and elsewhere "
         f"{_ANOTHER_MACHINE}; that is these two disks in that hour, one run each: no "
         "interval, and 'always' goes beyond them"
     )
+
+
+def _reach(ratios: pd.Series) -> str:
+    return f"{quantities.change(ratios.min())} to {quantities.change(ratios.max())}"
 
 
 def _by_redundancy(figures: pd.DataFrame, write_pct: str) -> tuple[float, pd.Series]:

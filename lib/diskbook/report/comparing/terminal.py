@@ -47,7 +47,9 @@ def _line(pair: Pair, *, several: bool) -> tuple[str, ...]:
     """Name, old and new change of the arms, change between the runs, p and n of one comparison."""
     direction = f" ({pair.key[3]})"
     name = label(pair.key).replace(direction, "" if pair.key[3] in pair.key[2] else direction)
-    old, new = ("refused" if math.isnan(row["ratio"]) else quantities.change(row["ratio"]) for row in pair.ratios)
+    old, new = (
+        "refused" if math.isnan(row["ratio"]) else quantities.change(row["ratio"]) for row in pair.ratios
+    )
     words = tables.verdict_words(pair)
     change = words if words == tables.UNTOLD else quantities.change(pair.ratio[0])
     p = "" if pair.verdict is None else _p(pair.p_adjusted)

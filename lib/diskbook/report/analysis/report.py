@@ -46,6 +46,7 @@ BANNERS = {
 _HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
 _FIRST_HEADING = re.compile(r"<h2 .*?</h2>", re.DOTALL)
 _ANCHOR = re.compile(r'<h(?P<level>[1-6]) id="(?P<id>[^>]*)">')
+_CELL_ID = re.compile(r' id="cell-id=[^"]*"')
 _NO_ANCHOR = re.compile(r"[^a-zA-Z0-9]+")
 _MARK = re.compile(r'<a class="anchor-link" [^>]*>[^<]*</a>')
 _LINK = re.compile(r'<a href="(?P<to>(?!#|[a-zA-Z][\w+.-]*:)[^"]*)"[^>]*>(?P<words>.*?)</a>', re.DOTALL)
@@ -156,7 +157,7 @@ def _exported(exporter: HTMLExporter, notebook: nbformat.NotebookNode, cells: li
         return ""
     part = copy.copy(notebook)
     part.cells = cells
-    return str(exporter.from_notebook_node(part)[0])
+    return _CELL_ID.sub("", str(exporter.from_notebook_node(part)[0]))
 
 
 def _exporter() -> HTMLExporter:

@@ -168,8 +168,8 @@ MOST_WORDS = 900
 FIRST = """(() => {
     const card = document.querySelector('.card'), bars = card.querySelector('.bars');
     const answer = card.querySelector('.card-answer');
-    return {bottom: card.getBoundingClientRect().bottom, bars: !!bars && bars.getBoundingClientRect().height > 20,
-            text: answer.textContent, order: [...card.children].map(e => e.className)};
+    return {bottom: card.getBoundingClientRect().bottom, text: answer.textContent,
+            bars: !!bars && bars.getBoundingClientRect().height > 20, order: [...card.children].map(e => e.className)};
 })()"""
 # Words in sight, without code, tables and labels in pictures.
 WORDS = """(() => {

@@ -131,10 +131,11 @@ def _body(notebook: nbformat.NotebookNode) -> str:
     """Cells as HTML; what is for reviewers is folded. Scripts, styles and math loaders are left out."""
     exporter = _exporter()
     before, reviewers, after = (_exported(exporter, notebook, cells) for cells in _parts(notebook.cells))
-    folded = f'<details class="reviewers"><summary>{REVIEWERS}</summary>{reviewers}</details>' * bool(
-        reviewers
-    )
-    return f"{before}{folded}{after}"
+    head = _FIRST_HEADING.search(reviewers)
+    if head is None:
+        return f"{before}{reviewers}{after}"
+    rest = reviewers.replace(head[0], "", 1)
+    return f'{before}<details class="reviewers"><summary>{head[0]}</summary>{rest}</details>{after}'
 
 
 def _parts(cells: Sequence[nbformat.NotebookNode]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -156,7 +157,7 @@ def _exported(exporter: HTMLExporter, notebook: nbformat.NotebookNode, cells: li
     if not cells:
         return ""
     part = copy.copy(notebook)
-    part.cells = cells
+    part.cells, part.metadata = cells, type(notebook)(language_info={"pygments_lexer": "python"})
     return _CELL_ID.sub("", str(exporter.from_notebook_node(part)[0]))
 
 

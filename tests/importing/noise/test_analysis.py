@@ -89,7 +89,7 @@ def test_every_cell_of_the_notebook_runs_as_it_stands() -> None:
             *before, last = ast.parse("".join(cell["source"])).body
             if isinstance(last, ast.Expr):
                 exec(compile(ast.Module(before, []), "cell", "exec"), names)
-                shown += eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+                shown += eval(compile(ast.Expression(last.value), "cell", "eval"), names) or ""
             else:
                 exec(compile(ast.Module([*before, last], []), "cell", "exec"), names)
     assert shown.count("<figure") == 2 and shown.count("<table") == 4

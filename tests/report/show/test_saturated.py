@@ -39,7 +39,7 @@ def test_the_refusal_is_said_with_its_reason(a: Analysis) -> None:
 def test_a_ratio_of_rates_is_one_of_limits(a: Analysis) -> None:
     row = a.comparisons[a.comparisons["verdict"] == "saturated"].iloc[0].to_dict()
     sentence = sentences.sentence({**row, "metric": "iops", "ratio": 1.001}, a.scenario)
-    assert "to that of LRS from zone 1: 1.00 times, a ratio of limits: saturated by a limit" in sentence
+    assert "to that of LRS from zone 1: +0.10 %, a ratio of limits: saturated by a limit" in sentence
 
 
 def test_a_ratio_of_rates_that_nothing_explains_is_one_of_disks_or_of_limits(a: Analysis) -> None:
@@ -47,7 +47,7 @@ def test_a_ratio_of_rates_that_nothing_explains_is_one_of_disks_or_of_limits(a: 
     numbers = {"ratio": 0.64, "ci_low": 0.63, "ci_high": 0.65, "metric": "iops", "verdict": "inconclusive"}
     why = "whether a disk or a queue is measured is not known of lrs-z1 (no cell at depth 1)"
     sentence = sentences.sentence({**row, **numbers, "warnings": why}, a.scenario)
-    assert "to that of LRS from zone 1: 0.640 times, 95 % CI 0.630 to 0.650 (" in sentence
+    assert "to that of LRS from zone 1: -36 % (95 % CI -37 to -35 %) (" in sentence
     assert f"a ratio of disks or of limits (inconclusive): {why}" in sentence
 
 

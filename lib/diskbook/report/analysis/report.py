@@ -44,7 +44,9 @@ BANNERS = {
 }
 """First word, the rest on a screen, the rest on a telephone: the banner is one line on both."""
 _HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
+_FIRST_HEADING = re.compile(r"<h2 .*?</h2>", re.DOTALL)
 _ANCHOR = re.compile(r'<h(?P<level>[1-6]) id="(?P<id>[^>]*)">')
+_CELL_ID = re.compile(r' id="cell-id=[^"]*"')
 _NO_ANCHOR = re.compile(r"[^a-zA-Z0-9]+")
 _MARK = re.compile(r'<a class="anchor-link" [^>]*>[^<]*</a>')
 _LINK = re.compile(r'<a href="(?P<to>(?!#|[a-zA-Z][\w+.-]*:)[^"]*)"[^>]*>(?P<words>.*?)</a>', re.DOTALL)
@@ -129,10 +131,11 @@ def _body(notebook: nbformat.NotebookNode) -> str:
     """Cells as HTML; what is for reviewers is folded. Scripts, styles and math loaders are left out."""
     exporter = _exporter()
     before, reviewers, after = (_exported(exporter, notebook, cells) for cells in _parts(notebook.cells))
-    folded = f'<details class="reviewers"><summary>{REVIEWERS}</summary>{reviewers}</details>' * bool(
-        reviewers
-    )
-    return f"{before}{folded}{after}"
+    head = _FIRST_HEADING.search(reviewers)
+    if head is None:
+        return f"{before}{reviewers}{after}"
+    rest = reviewers.replace(head[0], "", 1)
+    return f'{before}<details class="reviewers"><summary>{head[0]}</summary>{rest}</details>{after}'
 
 
 def _parts(cells: Sequence[nbformat.NotebookNode]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -154,8 +157,8 @@ def _exported(exporter: HTMLExporter, notebook: nbformat.NotebookNode, cells: li
     if not cells:
         return ""
     part = copy.copy(notebook)
-    part.cells = cells
-    return str(exporter.from_notebook_node(part)[0])
+    part.cells, part.metadata = cells, type(notebook)(language_info={"pygments_lexer": "python"})
+    return _CELL_ID.sub("", str(exporter.from_notebook_node(part)[0]))
 
 
 def _exporter() -> HTMLExporter:

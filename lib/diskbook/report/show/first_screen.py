@@ -6,7 +6,9 @@ import math
 import re
 from collections.abc import Iterable
 
-from diskbook.design.vocabulary import Provenance, Scope
+import pandas as pd
+
+from diskbook.design.vocabulary import Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
 from diskbook.report.show import answers, header_card, headlines, lead, levels, sentences, tables
@@ -120,26 +122,34 @@ def not_said(a: Analysed) -> Html:
 
 def table_of_headlines(a: Analysed) -> Html:
     """Show headline comparisons and controls with both values; below, why any is refused or undecided."""
-    named = a.comparisons[a.comparisons["family"].isin(["headline", "control"])]
-    rows = headlines.ordered(named if len(named) else a.comparisons, a.scenario).to_dict("records")
+    rows = headlines.ordered(_of_question(a.comparisons), a.scenario).to_dict("records")
     if not rows:
         return Html("<p>No comparison was measured.</p>")
-    shown = []
-    for row in rows:
-        value, base_value = levels.text(row, a.trials)
-        has_number = not math.isnan(row["ratio"])
-        shown.append(
-            {
-                "Arms": f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}",
-                "Load": a.words[row["workload"]],
-                "First": value,
-                "Second": base_value,
-                "Change": lead.change_words(row) if has_number else "refused",
-                "Verdict": f"control: {row['verdict']}" if row["family"] == "control" else row["verdict"],
-            }
-        )
     reasons = list(_reasons(rows, a))
-    return Html(table(shown) + (tables.bullets(reasons) if reasons else ""))
+    return Html(table([_shown(row, a) for row in rows]) + (tables.bullets(reasons) if reasons else ""))
+
+
+def _of_question(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """Headlines and controls, and decided rates where no headline is one; all where none was named."""
+    is_rate, is_headline = comparisons["metric"].isin(levels.UNITS), comparisons["family"] == "headline"
+    is_decided = comparisons["verdict"].map(Verdict.of).isin(headlines.DECIDED)
+    rates = (is_rate & is_decided) if not (is_rate & is_headline).any() else is_headline
+    named = comparisons[is_headline | (comparisons["family"] == "control") | rates]
+    return named if is_headline.any() else comparisons
+
+
+def _shown(row: Row, a: Analysed) -> dict[str, str]:
+    """One comparison as a row: both values, the change, and what it supports."""
+    value, base_value = levels.text(row, a.trials)
+    family = "" if row["family"] == "headline" else f"{row['family']}: "
+    return {
+        "Arms": f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}",
+        "Load": a.words[row["workload"]],
+        "First": value,
+        "Second": base_value,
+        "Change": "refused" if math.isnan(row["ratio"]) else lead.change_words(row),
+        "Verdict": f"{family}{row['verdict']}",
+    }
 
 
 def _reasons(rows: Iterable[Row], a: Analysed) -> Iterable[str]:

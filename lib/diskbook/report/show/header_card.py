@@ -20,8 +20,8 @@ def scope(row: Row | None, a: Analysed) -> str:
     words = _with_zones(sentences.scope_words(row, a.scenario), a)
     if row["scope"] == Scope.LIKE_THESE:
         return (
-            f"It holds for {words}, by {row['n_replicates']} replicates, each with machines and disks of its "
-            f"own{where}; not for other sizes, loads or regions."
+            f"It holds for {words}, by {row['n_replicates']} replicates of fresh machines and disks{where}; "
+            "not for other sizes, loads or regions."
         )
     if row["n_replicates"] > 1:
         return f"It holds for {words}{where}: there is no interval for other disks of the kind."

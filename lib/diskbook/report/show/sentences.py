@@ -30,6 +30,8 @@ SO = ", so that latency"
 """Where the reason of a rate on a limit goes on to its latency (`gates.limits`)."""
 _FIRST = re.compile(r"(?:\([^()]*\)|(?!; ).)*")
 """Text up to a semicolon that stands in no brackets."""
+LEAVES_OUT = "the interval leaves out 1"
+"""How the reason begins why an interval apart from no change shows no difference (`stats.verdicts`)."""
 METRIC_WORDS = {
     "lat_p50_ms": "median latency in a typical trial",
     "lat_p99_ms": "99th percentile of latency in a typical trial",
@@ -195,8 +197,10 @@ def _reasons(row: Row, *, brief: bool) -> str:
 
 
 def first_reason(row: Row) -> str:
-    """The first of the reasons that a comparison carries, brackets kept whole; empty without any."""
-    return str(_FIRST.match(str(row["warnings"]))[0])  # type: ignore[index]  # it matches any text
+    """The reason that decides, else the first one that a comparison carries, brackets kept whole."""
+    text = str(row["warnings"])
+    start = max(text.find(LEAVES_OUT), 0)
+    return str(_FIRST.match(text, start)[0])  # type: ignore[index]  # it matches any text
 
 
 def _of_limits(row: Row, scenario: Scenario, *, brief: bool = False) -> str:

@@ -15,8 +15,9 @@ from diskbook.facts.errors import UsageError, unknown
 
 
 @click.command(name="list", epilog=examples("diskbook list", "diskbook list --json"))
+@click.option("-v", "--verbose", is_flag=True, help="Print whole answers, and where the reports are.")
 @json_option
-def list_(as_json: bool) -> None:
+def list_(verbose: bool, as_json: bool) -> None:
     """List the scenarios, and the runs with their answers."""
     from diskbook.cli import document_of
     from diskbook.measure.runs import overview
@@ -24,7 +25,7 @@ def list_(as_json: bool) -> None:
     if as_json:
         show_json(document_of.overview())
     else:
-        show(overview.text())
+        show(overview.text(verbose=verbose))
 
 
 _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "imported"}

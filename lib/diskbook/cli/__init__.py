@@ -18,46 +18,29 @@ from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.facts.lazy_import import lacking
 from diskbook.facts.untrusted_text import guard
 
-SECTIONS = {
-    "Start": {
-        "run": "diskbook.cli.run:run",
-        "list": "diskbook.cli.results:list_",
-        "report": "diskbook.cli.results:report",
-        "why": "diskbook.cli.results:why",
-    },
+_SHORT = {
+    "Start": {"run": "run:run", "list": "results:list_", "report": "results:report", "why": "results:why"},
     "Compare": {
-        "compare": "diskbook.cli.compare:compare",
-        "pool": "diskbook.cli.compare:pool",
-        "figures": "diskbook.cli.results:figures",
-        "post": "diskbook.cli.post:post",
-        "site": "diskbook.cli.site:site",
+        "compare": "compare:compare", "pool": "compare:pool", "figures": "results:figures",
+        "post": "post:post", "site": "site:site",
     },
     "Prepare": {
-        "plan": "diskbook.cli.plan:plan",
-        "doctor": "diskbook.cli.doctor:doctor",
-        "import": "diskbook.cli.results:import_",
-        "batch": "diskbook.cli.batch:batch",
-        "record": "diskbook.cli.results:record",
+        "plan": "plan:plan", "doctor": "doctor:doctor", "import": "results:import_", "batch": "batch:batch",
+        "record": "results:record",
     },
-    "Ask": {
-        "limits": "diskbook.cli.limits:limits",
-    },
-    "Store": {
-        "push": "diskbook.cli.stores:push",
-        "fetch": "diskbook.cli.stores:fetch",
-        "verify": "diskbook.cli.stores:verify",
-    },
+    "Ask": {"limits": "limits:limits"},
+    "Store": {"push": "stores:push", "fetch": "stores:fetch", "verify": "stores:verify"},
     "Upkeep": {
-        "catalog": "diskbook.cli.catalog:catalog",
-        "emulator": "diskbook.emulated.command:emulator",
-        "sample": "diskbook.cli.results:sample",
-        "sweep": "diskbook.cli.cleanup:sweep",
-        "tables": "diskbook.cli.results:tables",
-        "teardown": "diskbook.cli.cleanup:teardown",
-        "zone-affinity": "diskbook.cli.zone_affinity:zone_affinity",
+        "catalog": "catalog:catalog", "emulator": "diskbook.emulated.command:emulator",
+        "sample": "results:sample", "sweep": "cleanup:sweep", "tables": "results:tables",
+        "teardown": "cleanup:teardown", "zone-affinity": "zone_affinity:zone_affinity",
     },
+}  # fmt: skip
+"""Commands by their section of the help, in the order in which a newcomer needs them, as `module:object`."""
+SECTIONS = {
+    title: {name: where if "." in where else f"diskbook.cli.{where}" for name, where in commands.items()}
+    for title, commands in _SHORT.items()
 }
-"""Commands by their section of the help, in the order in which a newcomer needs them."""
 COMMANDS = dict(sorted((name, where) for commands in SECTIONS.values() for name, where in commands.items()))
 
 

@@ -87,16 +87,10 @@ def pool(names: tuple[str, ...]) -> None:
     Prints one line per headline comparison: the change over these runs, and over runs like these from three
     runs on.
     """
-    import diskbook
+    from diskbook.api import pooled
 
-    pooled, rows = diskbook.pool(names), diskbook.open_run(names[0]).comparisons
-    keys = ["arm", "base_arm", "workload", "direction", "metric"]
-    for arm, base_arm, *of_load in rows.loc[rows["family"] == "headline", keys].drop_duplicates().to_numpy():
-        load = dict(zip(keys[2:], of_load, strict=True))
-        try:
-            click.echo(repr(pooled.compare(arm, base_arm, **load)))
-        except UsageError as error:  # the gates withhold its numbers
-            click.echo(f"{arm} / {base_arm}, {load['workload']}: {error}")
+    for line in pooled.headlines(names):
+        click.echo(line)
 
 
 def _over_runs(scenario: str, place: str | None, as_json: bool, as_markdown: bool, as_csv: bool) -> None:

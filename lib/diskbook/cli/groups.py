@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from diskbook.facts.errors import DiskbookError, unknown
+from diskbook.facts.errors import unknown, unusable
 from diskbook.facts.lazy_import import imported
-
-_LONGEST_SUMMARY = 200
-_FULL = {errno.ENOSPC, errno.EDQUOT}
-_IN_THE_WAY = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY}
-_UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
-_OF_FILES = _FULL | _IN_THE_WAY | _UNWRITABLE | {errno.ENOENT, errno.EIO, errno.ENAMETOOLONG}
 
 
 class SuggestingGroup(click.Group):
@@ -32,24 +25,7 @@ class SuggestingGroup(click.Group):
         try:
             return super().invoke(ctx)
         except OSError as error:
-            if error.errno in _OF_FILES:  # not a closed pipe, nor a network that fails
-                raise DiskbookError(_unusable(error)) from error
-            raise
-
-
-def _unusable(error: OSError) -> str:
-    """Say which file or folder cannot be used, why, and what to do."""
-    place = error.filename2 or error.filename
-    what = f"'{place}' cannot be used" if place else "a file cannot be written"
-    if error.errno in _FULL:
-        advice = "free some space, or choose a folder on another disk"
-    elif error.errno in _IN_THE_WAY:
-        advice = "move what is in the way, or choose another folder"
-    elif error.errno in _UNWRITABLE:
-        advice = "choose a folder that you may write to"
-    else:
-        advice = "check the path and the disk"
-    return f"{what} ({error.strerror}): {advice}"
+            raise unusable(error) or error from error
 
 
 class LazyGroup(SuggestingGroup):
@@ -83,23 +59,14 @@ class LazyGroup(SuggestingGroup):
         """Write the commands section by section, each with its whole first sentence."""
         width = max(map(len, self.lazy))
         for title, names in self.sections.items():
-            rows = [(f"{name:<{width}}", self._summary(ctx, name)) for name in names]
+            commands = [command for name in names if (command := self.get_command(ctx, name))]
+            rows = [(f"{command.name:<{width}}", command.get_short_help_str(200)) for command in commands]
             with formatter.section(title):
                 formatter.write_dl(rows)
 
-    def _summary(self, ctx: click.Context, name: str) -> str:
-        command = self.get_command(ctx, name)
-        return "" if command is None else command.get_short_help_str(_LONGEST_SUMMARY)
-
 
 class SectionedCommand(click.Command):
-    """A command whose help shows some options in sections of their own, below the others.
-
-    Parameters
-    ----------
-    sections
-        Names of parameters by the title of their section.
-    """
+    """A command whose help shows some options below the others, in `sections`: names by their title."""
 
     def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

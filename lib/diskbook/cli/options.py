@@ -13,8 +13,6 @@ from diskbook.cli import complete
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
 
-MOST_TIME_SCALE = 100.0
-
 
 def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     if value is None:
@@ -69,18 +67,10 @@ settings = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
 )
 
-
-def _scale(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not 0 < value <= MOST_TIME_SCALE:
-        raise UsageError(f"--time-scale {value:g}: name a number above 0, at most {MOST_TIME_SCALE:g}")
-    return value
-
-
 time_scale = click.option(
     "--time-scale",
-    type=float,
+    type=click.FloatRange(0, 100, min_open=True),
     metavar="FACTOR",
-    callback=_scale,
     help="Scale of the emulator's delays; by default 0.01.",
 )
 

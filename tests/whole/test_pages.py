@@ -169,11 +169,13 @@ FIRST = """(() => {
     const card = document.querySelector('.card'), bars = card.querySelector('.bars');
     const answer = card.querySelector('.card-answer');
     return {bottom: card.getBoundingClientRect().bottom, text: answer.textContent,
-            bars: !!bars && bars.getBoundingClientRect().height > 20, order: [...card.children].map(e => e.className)};
+            bars: !!bars && bars.getBoundingClientRect().height > 20,
+            order: [...card.children].map(e => e.className)};
 })()"""
 # Words in sight, without code, tables and labels in pictures.
 WORDS = """(() => {
-    const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), words = [];
+    const main = document.querySelector('main'), words = [];
+    const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
         const e = walker.currentNode.parentElement;
         if (e.closest('table, pre, code, svg, style, [role=img]') || !e.checkVisibility()) continue;

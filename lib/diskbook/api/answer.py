@@ -52,7 +52,7 @@ def read_executed(path: str | Path) -> Answer:
     except Exception as error:  # nbformat raises many kinds for a damaged file
         raise DiskbookError(f"{path} is not a notebook ({error})") from None
     outputs = [output for cell in cells for output in cell.get("outputs", ())]
-    found = [output.data[MIME] for output in outputs if MIME in output.get("data", {})]
-    if not found:
+    answers = [output.data[MIME] for output in outputs if MIME in output.get("data", {})]
+    if not answers:
         raise DiskbookError(f"{path} holds no answer; execute an analysis notebook to its last cell")
-    return Answer(found[-1])
+    return Answer(answers[-1])

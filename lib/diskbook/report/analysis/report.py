@@ -157,7 +157,8 @@ def _exported(exporter: HTMLExporter, notebook: nbformat.NotebookNode, cells: li
     if not cells:
         return ""
     part = copy.copy(notebook)
-    part.cells, part.metadata = cells, type(notebook)(language_info={"pygments_lexer": "python"})
+    language = {"name": "python", "pygments_lexer": "python"}
+    part.cells, part.metadata = cells, type(notebook)(language_info=type(notebook)(language))
     return _CELL_ID.sub("", str(exporter.from_notebook_node(part)[0]))
 
 

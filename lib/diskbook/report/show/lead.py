@@ -114,10 +114,10 @@ def _arms(arm: str, base: str) -> tuple[str, str, str]:
 
 def _brief(name: str) -> str:
     """What tells a name from others: what is in its brackets, behind its comma, or its zone."""
-    found, (_, zone, number) = _BRACKETS.search(name), name.rpartition(" from zone ")
+    bracket, (_, zone, number) = _BRACKETS.search(name), name.rpartition(" from zone ")
     if zone:
         return f"from zone {number}"
-    return found[1] if found else name.rpartition(", ")[2]
+    return bracket[1] if bracket else name.rpartition(", ")[2]
 
 
 class Parts(NamedTuple):

@@ -43,8 +43,8 @@ def check_cells(sources: Sequence[str]) -> None:
             if name not in (known := _of_workbook()):
                 raise unknown("parameter", name, {*declared, *known}, "papermill")
         elif value is not None and not isinstance(value[0], declared[name]):
-            kind, wanted = type(value[0]).__name__, declared[name].__name__
-            raise UsageError(f"papermill: parameter '{name}' is a {kind}, {value[0]!r}; give it a {wanted}")
+            kind, expected = type(value[0]).__name__, declared[name].__name__
+            raise UsageError(f"papermill: parameter '{name}' is a {kind}, {value[0]!r}; give it a {expected}")
 
 
 def _declared(source: str) -> dict[str, type]:

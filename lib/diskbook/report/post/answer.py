@@ -50,8 +50,8 @@ def _own(a: Analysed) -> tuple[str, str] | None:
 def others(a: Analysed) -> list[str]:
     """Say every other headline that is decided in one sentence with both values."""
     rows = [row for row in headlines.of(a.comparisons, a.scenario).others if headlines.is_decided(row)]
-    said = [lead.of_row(row, a).removeprefix(headlines.EMULATED) for row in rows]
-    return [locations.with_physical_zones(f"{capital(sentence)}.", a.trials) for sentence in said]
+    sentences_of = [lead.of_row(row, a).removeprefix(headlines.EMULATED) for row in rows]
+    return [locations.with_physical_zones(f"{capital(sentence)}.", a.trials) for sentence in sentences_of]
 
 
 def paragraphs(a: Analysed) -> list[str]:

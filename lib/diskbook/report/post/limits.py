@@ -70,8 +70,8 @@ def _undecided(row: Row, a: Analysed) -> str:
 
 def _of_attach(lines: headlines.Headlines) -> list[str]:
     """Say that an attach may have had an effect, where it was not checked or not excluded."""
-    said = dict.fromkeys(filter(None, (sentences.attach_words(row).strip("; ") for row in lines.rows)))
-    return [f"Could attaching the disks have mattered? {capital('; '.join(said))}."] if said else []
+    doubts = dict.fromkeys(filter(None, (sentences.attach_words(row).strip("; ") for row in lines.rows)))
+    return [f"Could attaching the disks have mattered? {capital('; '.join(doubts))}."] if doubts else []
 
 
 def _bound(lines: headlines.Headlines) -> list[str]:

@@ -42,8 +42,8 @@ def compare(
 ) -> None:
     """Compare runs with the first run.
 
-    Prints one line per comparison: the change between its arms in the first run and in the other, and the
-    change from the first run to the other with p and n. ~ means no detectable difference.
+    Prints one line per comparison. Its columns are the change between the arms in the first run and in the
+    other, the change between the runs, p, and n. ~ means no detectable difference.
 
     With --fail-over 5% an interval is worse if it lies wholly beyond 5 % (latency up, rate down). Exit
     status: 0 when none is worse, 3 when one is, 4 when a headline has no result, 1 and 2 for errors.

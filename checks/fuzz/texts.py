@@ -121,7 +121,6 @@ def fragments(text: str) -> str:
         show_html.banner(f"imported {text}"),
         show_tables.bullets([text]),
         show_tables.preformatted(text),
-        show_tables.answer([text, text]),
         table_writers.html_notes([text]),
         show_run.target(manifest),
         html(drawn),

@@ -14,6 +14,7 @@ __version__ = "0.3.0"
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 _PLACES = {
+    "Answer": "diskbook.api.answer",
     "ComparisonResult": "diskbook.api.comparison",
     "DiskbookError": "diskbook.facts.errors",
     "FigureView": "diskbook.api.figures",
@@ -28,6 +29,7 @@ _PLACES = {
     "open_run": "diskbook.api.results",
     "plan": "diskbook.api.planned",
     "pool": "diskbook.api.pooled",
+    "read_executed": "diskbook.api.answer",
     "runs": "diskbook.api.runs",
 }
 """Where the public names are; each is loaded when it is first used, so that the import stays quick."""

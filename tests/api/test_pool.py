@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,22 +11,9 @@ import pytest
 
 import diskbook as db
 from diskbook.api import pooled
-from diskbook.facts import paths
+from support.run_copies import copies
 
 KEY = ("zrs-z1", "lrs-z1")
-
-
-def copies(folder: Path, number: int) -> list[Path]:
-    """Folders of runs that differ in nothing but when they began."""
-    made = []
-    for place in range(number):
-        target = folder / f"run-{place}"
-        shutil.copytree(paths.RUNS / "sample-zone-disks", target)
-        manifest = json.loads((target / "manifest.json").read_text())
-        manifest["created_utc"] = f"2026-11-0{place + 1}T00:00:00Z"
-        (target / "manifest.json").write_text(json.dumps(manifest))
-        made.append(target)
-    return made
 
 
 def test_runs_are_pooled_and_one_that_is_there_twice_counts_once(tmp_path: Path) -> None:

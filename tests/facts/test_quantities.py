@@ -7,27 +7,40 @@ import math
 from diskbook.facts import quantities
 
 
-def test_a_ratio_is_a_factor_with_its_interval_and_level() -> None:
-    assert quantities.ratio(2.518, 2.449, 2.6) == "2.52 times, 95 % CI 2.45 to 2.60"
-    assert quantities.ratio(0.98, 0.9, 1.05, 0.975) == "0.98 times, 97.5 % CI 0.90 to 1.05"
-    assert quantities.ratio(132.4, 99.994, 150.2) == "132 times, 95 % CI 99.99 to 150"
+def test_a_ratio_is_a_change_in_percent_with_its_interval_and_level() -> None:
+    assert quantities.change(2.518, 2.449, 2.6) == "+152 % (95 % CI 145 to 160 %)"
+    assert quantities.change(0.98, 0.9, 1.05, 0.975) == "-2.0 % (97.5 % CI -10.0 to +5.0 %)"
+    assert quantities.change(132.4, 99.994, 150.2) == "+13,140 % (95 % CI 9,899 to 14,920 %)"
+    assert quantities.change_parts(1.0091, 0.9951, 1.0234) == ("+0.9 %", "95 % CI -0.5 to +2.3 %")
+    assert quantities.change_interval(0.93, 1.08) == "95 % CI -7.0 to +8.0 %"
 
 
-def test_a_ratio_without_interval_stands_alone() -> None:
-    assert quantities.ratio(1.5) == "1.50 times"
+def test_a_wide_interval_has_no_decimals() -> None:
+    assert quantities.change(1.027, 0.712, 1.481) == "+3 % (95 % CI -29 to +48 %)"
 
 
-def test_small_ratios_and_narrow_intervals_have_a_digit_more() -> None:
-    assert quantities.ratio(0.181, 0.178, 0.1846) == "0.181 times, 95 % CI 0.178 to 0.185"
-    assert quantities.ratio(1.0091, 0.9951, 1.0234) == "1.009 times, 95 % CI 0.995 to 1.023"
-    assert quantities.ratio_parts(1.0091, 0.9951, 1.0234) == ("1.009 times", "95 % CI 0.995 to 1.023")
-    assert quantities.ratio_parts(2.5) == ("2.50 times", "")
+def test_a_change_without_interval_stands_alone() -> None:
+    assert quantities.change(1.5) == "+50 %"
+    assert quantities.change_parts(2.5) == ("+150 %", "")
+    assert quantities.change(math.nan) == "no number"
+
+
+def test_what_is_left_of_a_decrease_has_digits() -> None:
+    assert quantities.change(0.181, 0.178, 0.1846) == "-81.9 % (95 % CI -82.2 to -81.5 %)"
+    assert quantities.change(0.003, 0.0028, 0.0032) == "-99.70 % (95 % CI -99.72 to -99.68 %)"
+    assert quantities.change(0.0) == "-100 %"
+
+
+def test_a_sentence_says_which_way() -> None:
+    assert quantities.changed(2.46) == "146 % higher"
+    assert quantities.changed(0.173) == "83 % lower"
+    assert quantities.changed(0.173, "longer", "less time") == "83 % less time"
 
 
 def test_no_end_reads_as_no_difference_unless_it_is() -> None:
-    assert quantities.ratio(1.09, 1.0004, 1.19) == "1.0900 times, 95 % CI 1.0004 to 1.1900"
-    assert quantities.ratio(0.96, 0.92, 0.9996) == "0.9600 times, 95 % CI 0.9200 to 0.9996"
-    assert quantities.ratio(1.1, 1.0, 1.2) == "1.10 times, 95 % CI 1.00 to 1.20"
+    assert quantities.change(1.09, 1.0004, 1.19) == "+9.00 % (95 % CI 0.04 to 19.00 %)"
+    assert quantities.change(0.96, 0.92, 0.9996) == "-4.00 % (95 % CI -8.00 to -0.04 %)"
+    assert quantities.change(1.1, 1.0, 1.2) == "+10 % (95 % CI 0 to 20 %)"
     assert quantities.difference_ms(0.21, 0.0012, 0.42) == "+0.210 ms, 0.001 to 0.420"
 
 
@@ -53,10 +66,10 @@ def test_a_difference_has_its_sign_and_the_digits_that_its_size_needs() -> None:
 
 def test_both_are_said_where_both_are_known() -> None:
     times, none = (2.52, 2.45, 2.6), (math.nan, math.nan, math.nan)
-    assert quantities.ratio_and_difference(times, (2.1, 2.0, 2.3)) == (
-        "2.52 times, 95 % CI 2.45 to 2.60; +2.10 ms, 2.00 to 2.30"
+    assert quantities.change_and_difference(times, (2.1, 2.0, 2.3)) == (
+        "+152 % (95 % CI 145 to 160 %); +2.10 ms, 2.00 to 2.30"
     )
-    assert quantities.ratio_and_difference(times, none) == "2.52 times, 95 % CI 2.45 to 2.60"
+    assert quantities.change_and_difference(times, none) == "+152 % (95 % CI 145 to 160 %)"
 
 
 def test_things_are_counted_as_people_do() -> None:
@@ -74,8 +87,8 @@ def test_a_range_of_one_value_is_that_value() -> None:
 
 
 def test_the_ends_of_an_interval_never_read_alike_where_they_differ() -> None:
-    assert quantities.ratio(0.17281, 0.172801, 0.172819) == "0.17281 times, 95 % CI 0.17280 to 0.17282"
-    assert quantities.ratio(1.0, 1.0, 1.0) == "1.000 times, 95 % CI 1.000 to 1.000"
+    assert quantities.change(0.17281, 0.172801, 0.172819) == "-82.719 % (95 % CI -82.720 to -82.718 %)"
+    assert quantities.change(1.0, 1.0, 1.0) == "+0.00 % (95 % CI 0.00 %)"
     assert quantities.difference_ms(12.31, 12.302, 12.318) == "+12.31 ms, 12.30 to 12.32"
     assert quantities.share(0.251, 0.2505, 0.2515) == "25 %, 95 % CI 25 %"
     assert quantities.with_interval("+0.3 % a block", 0.29, 0.31) == "+0.3 % a block, 95 % CI 0.3"

@@ -86,6 +86,43 @@ def test_a_notebook_is_clean(path: Path) -> None:
     assert is_stripped(path), f"{path.name} has outputs or run records; use `make format`"
 
 
+def analysis_problems(notebook: dict[str, Any]) -> list[str]:
+    """What keeps a reader of an analysis from following it."""
+    cells = notebook["cells"]
+    heads = [n for n, cell in enumerate(cells) if source(cell).startswith("## For reviewers")]
+    path = cells[: heads[0]] if heads else cells
+    computed = [source(cell) for cell in cells[len(path) :][:12] if cell["cell_type"] == "code"]
+    code = [source(cell).strip() for cell in cells if cell["cell_type"] == "code"]
+    checks = {
+        "it has no section for reviewers": len(heads) != 1,
+        "its main path has over 25 cells": len(path) > 25,
+        "the section for reviewers does not begin with the computation": not any(
+            "1e-9" in text and "assert" in text for text in computed
+        ),
+        "the data of the computation are not run.trials": not any("run.trials" in text for text in computed),
+        "its last cell does not display the answer": code[-1] != "run.report()",
+        "its first cell shown is not the answer": "show.screen(a)" not in code[:5],
+    }
+    return [problem for problem, found in checks.items() if found]
+
+
+@pytest.mark.parametrize("name", sorted(ANALYSES))
+def test_an_analysis_answers_first_and_computes_in_the_open(name: str) -> None:
+    assert analysis_problems(json.loads((paths.NOTEBOOKS / f"{name}.ipynb").read_text("utf-8"))) == []
+
+
+def test_an_analysis_without_its_parts_is_noticed() -> None:
+    assert len(analysis_problems(good())) == 5
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_with_parameters_checks_those_of_papermill(path: Path) -> None:
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    if any("parameters" in cell["metadata"].get("tags", []) for cell in cells):
+        checked = (f'notebook="{path.stem}"', "show.check_parameters()")
+        assert any(part in source(cell) for part in checked for cell in cells)
+
+
 # --- the checks themselves
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+import diskbook as db
+from diskbook.api import results
 from diskbook.facts.paths import NOTEBOOKS
-from diskbook.report.analysis import answer, run as analysis_run, write
+from diskbook.report.analysis import answer, write
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.show import analysis as show_analysis
 
@@ -23,7 +25,7 @@ def run_cells(scenario: str, a: Analysis) -> None:
     cells = json.loads((NOTEBOOKS / f"3-analyse-{scenario}.ipynb").read_text())["cells"]
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(analysis_run, "analyse", lambda run, notebook: a)
+        patch.setattr(db, "open_run", lambda run, notebook: results.RunResults(a))
         patch.setattr(write.figures, "export_all", lambda pictures, folder, look: [])
         patch.setattr(show_analysis.figures, "html", lambda picture: picture.caption)
         for cell in cells:

@@ -34,6 +34,6 @@ def test_three_runs_are_shown_and_nothing_is_written(tmp_path: Path, monkeypatch
         for cell in nbformat.read(target, as_version=4).cells
         for output in cell.get("outputs", [])
     )
-    assert shown.index("EMULATED. These numbers") < shown.index("Ratios of ratios, each run against run-0")
+    assert shown.index("EMULATED. These numbers") < shown.index("Changes, each run against run-0")
     assert "difference" in shown and "Spread between runs (emulated)" in shown and "<img" in shown
     assert {path for run in runs for path in run.folder.rglob("*")} == before

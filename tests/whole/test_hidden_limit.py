@@ -88,8 +88,6 @@ def test_why_names_the_saturation_and_no_limit(hidden: Analysis) -> None:
         assert "throttling by the host or the account" in text
 
 
-def test_the_answer_and_the_figure_say_so(hidden: Analysis) -> None:
+def test_the_figure_says_so(hidden: Analysis) -> None:
     with load_sensitive():
-        assert "a limit that is not known sets the rate" in hidden.iops_and_caps.title
-        assert "cells saturated by a limit that is not known" in hidden.iops_and_caps.description
         assert "refused" in hidden.ratios.description

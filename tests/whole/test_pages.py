@@ -163,6 +163,55 @@ def test_report_of_a_sample(browser: Browser, sample: str, check: str) -> None:
     assert not against(browser, paths.RUNS / sample / "report.html")[check]
 
 
+SCREENS = {1280: 800, 390: 844}
+MOST_WORDS = 900
+FIRST = """(() => {
+    const card = document.querySelector('.card'), bars = card.querySelector('.bars');
+    const answer = card.querySelector('.card-answer');
+    return {bottom: card.getBoundingClientRect().bottom, text: answer.textContent,
+            bars: !!bars && bars.getBoundingClientRect().height > 20,
+            order: [...card.children].map(e => e.className)};
+})()"""
+# Words in sight, without code, tables and labels in pictures.
+WORDS = """(() => {
+    const main = document.querySelector('main'), words = [];
+    const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const e = walker.currentNode.parentElement;
+        if (e.closest('table, pre, code, svg, style, [role=img]') || !e.checkVisibility()) continue;
+        words.push(...walker.currentNode.data.split(/\\s+/).filter(word => /[A-Za-z0-9]/.test(word)));
+    }
+    return words.length;
+})()"""
+
+
+@pytest.mark.parametrize("width", SCREENS)
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_the_first_screen_answers(browser: Browser, sample: str, width: int) -> None:
+    with browser.page() as page:
+        page.go(paths.RUNS / sample / "report.html")
+        page.look(width)
+        first = page.ask(FIRST)
+    assert first["bars"] and first["bottom"] <= SCREENS[width]
+    assert first["text"].startswith("On the emulator, ") and "95 % CI" in first["text"]
+    assert first["order"] == ["question", "card-answer", "bars", "facts", "facts"]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_report_is_short_until_it_is_unfolded_and_paper_leaves_reviewers_out(
+    browser: Browser, sample: str
+) -> None:
+    with browser.page() as page:
+        page.go(paths.RUNS / sample / "report.html")
+        page.look(1280)
+        folded = page.ask(WORDS)
+        page.ask("(() => { document.querySelector('.reviewers').open = true })()")
+        unfolded = page.ask(WORDS)
+        page.look(page_checks.PAPER_PX, media="print")
+        assert not page.ask("document.querySelector('.reviewers').checkVisibility()")
+    assert 200 < folded <= MOST_WORDS < unfolded
+
+
 # --- the site
 
 

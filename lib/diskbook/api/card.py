@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from diskbook.design.vocabulary import Provenance
@@ -23,14 +22,6 @@ def box(title: str, facts: Mapping[str, str], note: str = "") -> str:
     below = f'<div style="margin-top:.4em">{escaped(note)}</div>' if note else ""
     table = f'<table style="border:0;margin:.4em 0 0">{rows}</table>'
     return f'<div style="{_BOX}"><b>{escaped(title)}</b>{table}{below}</div>'
-
-
-def number(value: float, unit: str) -> str:
-    """Write a value with its unit, with about three digits: "3.19 ms", "5,020 IOPS"."""
-    if math.isnan(value):
-        return "not measured"
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
-    return f"{value:,.{digits}f} {unit}"
 
 
 def source(provenance: str) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from diskbook.api import card, plot
 from diskbook.api.scope import ScopeEstimate
 from diskbook.design.vocabulary import Verdict
+from diskbook.report.show import levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,15 +117,15 @@ class ComparisonResult:
         return "withheld" if math.isnan(self.change_pct) else self.scope.text
 
     def __repr__(self) -> str:
-        both = f"{card.number(self.value, self.unit)} against {card.number(self.base_value, self.unit)}"
+        both = f"{levels.number(self.value, self.unit)} against {levels.number(self.base_value, self.unit)}"
         why = f" ({self.reason})" if self.reason else ""
         marks = card.remarks(self.exploratory, card.source(self.provenance))
         return f"{self._name}: {both}, change {self._change}: {self.verdict}{why}{marks}"
 
     def _repr_html_(self) -> str:
         facts = {
-            self.arm: card.number(self.value, self.unit),
-            self.base_arm: card.number(self.base_value, self.unit),
+            self.arm: levels.number(self.value, self.unit),
+            self.base_arm: levels.number(self.base_value, self.unit),
             "Change": self._change,
             "Verdict": self.verdict,
             "Why": self.reason,

@@ -18,12 +18,9 @@ from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.report.analysis import cell
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.comparing import same_question as questions
-from diskbook.report.show import sentences
-from diskbook.stats import ratios
+from diskbook.report.show import headlines, levels, sentences
 
 DEFAULT_MARGIN = 0.05
-UNITS = {"iops": "IOPS", "throughput_mb_s": "MB/s"}
-"""Units of metrics that are rates; all others are latencies in ms."""
 
 
 @dataclass
@@ -68,12 +65,21 @@ def compare(
     return [_result(a, compared, (arm, base, workload, metric), way, why) for arm in arms]
 
 
+def lead(a: Analysis, left: str) -> ComparisonResult | None:
+    """Return the headline comparison that answers the question; None where none was named."""
+    row = headlines.of(a.comparisons, a.scenario).lead
+    if row is None:
+        return None
+    key = ([row["arm"]], row["base_arm"], row["workload"], row["metric"], row["direction"])
+    return compare(a, *key, left)[0]
+
+
 def metrics(trials: pd.DataFrame) -> list[str]:
     """Names of the metrics that trials have values of."""
     names = [
         name
         for name in map(str, trials)
-        if name in UNITS or (name.startswith("lat_") and name.endswith("_ms"))
+        if name in levels.UNITS or (name.startswith("lat_") and name.endswith("_ms"))
     ]
     return [name for name in names if trials[name].notna().any()]
 
@@ -170,9 +176,14 @@ def _result(
             f"{a.run.name}: {arm} and {base} have no trials of {workload}, {direction}, in common"
         )
     estimates = {scope: of_row(row, _reason(row)) for scope, row in rows.items()}
-    blocks = _blocks(a.trials, arm, base, workload, direction, metric)
+    logs = levels.blocks(a.trials, arm, base, workload, direction, metric)
+    value, base_value = levels.of_blocks(logs)
+    blocks = logs[["replicate", "block"]].assign(
+        value=np.exp(logs["log_value"]),
+        base_value=np.exp(logs["log_base_value"]),
+        log_ratio=logs["log_value"] - logs["log_base_value"],
+    )
     gates = compared.gates[(compared.gates[columns] == list(key)).all(axis=1)]
-    levels = blocks.groupby("replicate")[["log_value", "log_base_value"]].mean().mean()
     return ComparisonResult(
         run=a.run.name,
         arm=arm,
@@ -180,13 +191,13 @@ def _result(
         workload=workload,
         direction=direction,
         metric=metric,
-        unit=UNITS.get(metric, "ms"),
-        value=float(np.exp(levels["log_value"])),
-        base_value=float(np.exp(levels["log_base_value"])),
+        unit=levels.UNITS.get(metric, "ms"),
+        value=value,
+        base_value=base_value,
         these_disks=estimates[Scope.THESE],
         disks_like_these=estimates[Scope.LIKE_THESE],
         gates=gates.drop(columns=columns).reset_index(drop=True),
-        blocks=blocks.drop(columns=["log_value", "log_base_value"]),
+        blocks=blocks,
         exploratory=why,
         provenance=a.provenance,
     )
@@ -196,18 +207,3 @@ def _reason(row: Mapping[Any, Any]) -> str:
     """First reason of a row that supports no difference, or that has no interval."""
     decided = Verdict.of(row["verdict"]) in (Verdict.DIFFERENCE, Verdict.EQUIVALENT)
     return "" if decided and not math.isnan(row["ci_low"]) else sentences.first_reason(row)
-
-
-def _blocks(
-    trials: pd.DataFrame, arm: str, base: str, workload: str, direction: str, metric: str
-) -> pd.DataFrame:
-    """One row a replicate and block that measured both arms."""
-    means = ratios.log_means(trials, metric)
-    columns = [(arm, workload, direction), (base, workload, direction)]
-    both = means.reindex(columns=pd.MultiIndex.from_tuples(columns, names=means.columns.names)).dropna()
-    logs = pd.DataFrame(both.to_numpy(), both.index, ["log_value", "log_base_value"]).reset_index()
-    return logs.assign(
-        value=np.exp(logs["log_value"]),
-        base_value=np.exp(logs["log_base_value"]),
-        log_ratio=logs["log_value"] - logs["log_base_value"],
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -164,6 +164,17 @@ def pool(runs: Iterable[RunResults | str | Path]) -> PooledRuns:
     for other in distinct[1:]:
         _refuse_other_question(distinct[0], other)
     return PooledRuns(distinct)
+
+
+def headlines(names: Sequence[str]) -> Iterator[str]:
+    """Write one line per headline comparison of runs pooled, in the order of the first; refusals as well."""
+    pooled, rows = pool(names), open_run(names[0]).comparisons
+    keys = ["arm", "base_arm", "workload", "direction", "metric"]
+    for arm, base, *load in rows.loc[rows["family"] == "headline", keys].drop_duplicates().to_numpy():
+        try:
+            yield repr(pooled.compare(arm, base, **dict(zip(keys[2:], load, strict=True))))
+        except UsageError as error:  # the gates withhold its numbers
+            yield f"{arm} / {base}, {load[0]}: {error}"
 
 
 def _refuse_other_question(first: RunResults, other: RunResults, *asked: str) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from diskbook.api import card, explore
+from diskbook.api import answer as answers, card, explore
+from diskbook.api.answer import Answer
 from diskbook.api.comparison import ComparisonResult
 from diskbook.api.figures import RunFigures
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.report.analysis import run as run_analysis, why_text
+from diskbook.report.analysis import rerun, run as run_analysis, why_text
 from diskbook.report.analysis.run import Analysis
-from diskbook.report.show import header_card, headlines
+from diskbook.report.show import header_card, headlines, parameters
 
 
 class RunResults:
@@ -57,6 +58,11 @@ class RunResults:
     def answer(self) -> str:
         """What it answers, from the comparisons that were named before it."""
         return f"exploratory, {self._left_out}: {self._a.headline}" if self._left_out else self._a.headline
+
+    @property
+    def headline(self) -> ComparisonResult | None:
+        """The comparison that answers the question: the first decided headline; None where none was named."""
+        return explore.lead(self._a, self._left_out)
 
     @property
     def caption(self) -> str:
@@ -224,6 +230,13 @@ class RunResults:
             }
         ).reset_index(drop=True)
 
+    def report(self) -> Answer:
+        """Write report.html from the cells that this kernel has executed; show where it is, and the answer.
+
+        Takes the last cell of an analysis notebook, behind the one that writes the results.
+        """
+        return answers.of_run(self._a.run, rerun.report_of_this_notebook(self._a))
+
     def __repr__(self) -> str:
         return f"<run {self.caption}: {self.question}>"
 
@@ -241,8 +254,16 @@ class RunResults:
         return card.box(self.question, facts, note and f"{note[0].upper()}{note[1:]}.")
 
 
-def open_run(run: str | Path) -> RunResults:
+def open_run(run: str | Path | RunResults, *, notebook: str | None = None) -> RunResults:
     """Open a run by its name or folder, and rebuild its tables from the raw results.
+
+    Parameters
+    ----------
+    run
+        Name or folder of a run, or an opened run, which is opened again.
+    notebook
+        Name of the analysis notebook that asks. It has to be that of the run's scenario, and papermill's
+        parameters have to be ones that notebooks have.
 
     Examples
     --------
@@ -250,11 +271,15 @@ def open_run(run: str | Path) -> RunResults:
     >>> run.question
     'How much latency does zone redundancy cost, from each zone, and does it cost IOPS?'
     >>> len(run.trials), sorted(run.figures)
-    (180, ['all-trials', 'iops-and-caps', 'percentiles', 'ratios'])
+    (180, ['all-trials', 'percentiles', 'ratios'])
 
     Raises
     ------
     DiskbookError
-        When there is no such run, or its folder is damaged.
+        When there is no such run, its folder is damaged, or the notebook is not for it.
     """
-    return RunResults(run_analysis.analyse(run))
+    if notebook is not None:
+        parameters.check_parameters()
+        rerun.keep_outputs()
+    name = run.folder if isinstance(run, RunResults) else run
+    return RunResults(run_analysis.analyse(name, notebook=notebook))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
+from diskbook.api import card
 from diskbook.api.results import RunResults
+from diskbook.facts import paths
 from diskbook.measure.runs import overview
 from diskbook.report.comparing import compared, tables, terminal
 from diskbook.report.comparing.compared import Beside
+from diskbook.report.show.html import Html, escaped
+from diskbook.results.run import Run, folder_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,3 +59,22 @@ def compare_runs(*runs: RunResults | str | Path) -> RunsComparison:
 def runs() -> pd.DataFrame:
     """Runs in the run folder, a row each: what they are of, their state and their answer."""
     return overview.runs_table()
+
+
+def cards() -> Html:
+    """Show a card per run: question and answer in full, with links to its notebook and its report."""
+    rows, _ = overview.run_rows()
+    return Html("".join(map(_card, rows)) or "<p>No run yet: start one with 'diskbook run zone-disks'.</p>")
+
+
+def _card(row: overview.ListedRun) -> str:
+    run = Run(folder_of(row.run))
+    facts = {"Answer": row.answer or "not analysed yet", "Run": f"{row.run}, {row.state}"}
+    facts["Date"] = row.begun_utc[:10]
+    notebook = f"{run.scenario.analysis_notebook}.ipynb"
+    links = [f'<a href="{escaped(notebook)}">{escaped(notebook)}</a>']
+    if row.report:
+        report = os.path.relpath(run.folder / "report.html", paths.NOTEBOOKS)
+        links.append(f'<a href="{escaped(report)}">report</a>')
+    below = f'<p style="margin:.2em 0 1em">{", ".join(links)}</p>'
+    return card.box(run.scenario.scenario.question, facts, card.source(row.provenance)) + below

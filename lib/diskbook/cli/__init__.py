@@ -17,35 +17,33 @@ from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, Stopped, guard
 from diskbook.facts.neighbours import lacking
 
-COMMANDS = {
-    "batch": "diskbook.cli.batch:batch",
-    "catalog": "diskbook.cli.catalog:catalog",
-    "compare": "diskbook.cli.compare:compare",
-    "doctor": "diskbook.cli.doctor:doctor",
-    "emulator": "diskbook.emulated.command:emulator",
-    "fetch": "diskbook.cli.stores:fetch",
-    "figures": "diskbook.cli.results:figures",
-    "import": "diskbook.cli.results:import_",
-    "limits": "diskbook.cli.limits:limits",
-    "list": "diskbook.cli.results:list_",
-    "plan": "diskbook.cli.plan:plan",
-    "post": "diskbook.cli.post:post",
-    "push": "diskbook.cli.stores:push",
-    "record": "diskbook.cli.results:record",
-    "report": "diskbook.cli.results:report",
-    "run": "diskbook.cli.run:run",
-    "sample": "diskbook.cli.results:sample",
-    "site": "diskbook.cli.site:site",
-    "sweep": "diskbook.cli.cleanup:sweep",
-    "tables": "diskbook.cli.results:tables",
-    "teardown": "diskbook.cli.cleanup:teardown",
-    "verify": "diskbook.cli.stores:verify",
-    "why": "diskbook.cli.results:why",
-    "zone-affinity": "diskbook.cli.zone_affinity:zone_affinity",
+_SHORT = {
+    "Start": {"run": "run:run", "list": "results:list_", "report": "results:report", "why": "results:why"},
+    "Compare": {
+        "compare": "compare:compare", "pool": "compare:pool", "figures": "results:figures",
+        "post": "post:post", "site": "site:site",
+    },
+    "Prepare": {
+        "plan": "plan:plan", "doctor": "doctor:doctor", "import": "results:import_", "batch": "batch:batch",
+        "record": "results:record",
+    },
+    "Ask": {"limits": "limits:limits"},
+    "Store": {"push": "stores:push", "fetch": "stores:fetch", "verify": "stores:verify"},
+    "Upkeep": {
+        "catalog": "catalog:catalog", "emulator": "diskbook.emulated.command:emulator",
+        "sample": "results:sample", "sweep": "cleanup:sweep", "tables": "results:tables",
+        "teardown": "cleanup:teardown", "zone-affinity": "zone_affinity:zone_affinity",
+    },
+}  # fmt: skip
+"""Commands by their section of the help, in the order in which a newcomer needs them, as `module:object`."""
+SECTIONS = {
+    title: {name: where if "." in where else f"diskbook.cli.{where}" for name, where in commands.items()}
+    for title, commands in _SHORT.items()
 }
+COMMANDS = dict(sorted((name, where) for commands in SECTIONS.values() for name, where in commands.items()))
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def cli() -> None:
     """Measure Azure disks honestly: provision, benchmark, analyse and tear down, scenario after scenario."""

@@ -41,9 +41,10 @@ def batch(
     store: str | None,
     **tls: str | None,
 ) -> None:
-    """Run every combination of MATRIX.toml: scenarios, presets, profiles, settings.
+    """Run every combination of MATRIX.toml.
 
-    On this machine, or on a Dask cluster (docs/how-to/cluster.md).
+    A matrix has scenarios, presets, profiles and settings. It runs on this machine, or on a Dask cluster
+    (docs/how-to/cluster.md).
 
     Start it again to continue: finished runs are skipped, interrupted runs resume. Exit status: 0 when all
     are finished, 1 when some failed, 3 when it stopped with runs left. docs/how-to/batch.md has all keys.

@@ -15,7 +15,7 @@ from diskbook.cli.output import json_option, progress_apart, show_json
 @click.command(epilog=examples("diskbook teardown my-run", "diskbook teardown file:///srv/lab/my-run"))
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 def teardown(name: str) -> None:
-    """Delete whatever RUN has left standing."""
+    """Delete what RUN has left standing."""
     from diskbook.facts.errors import DiskbookError
     from diskbook.hosts import stage as own_hosts
     from diskbook.measure.runs import stages
@@ -55,12 +55,13 @@ def sweep(
     with_foreign: bool,
     as_json: bool,
 ) -> None:
-    """List, or delete, what runs have left: resource groups past their expiry or without a live run.
+    """List or delete what runs have left behind.
 
-    Deletes a group only if you signed its tags on this computer. It must be past its expiry, or its run has
-    no process any more and was started without --keep. Foreign resources in it, which lack the tag of the
-    run, stay, and with them the group; only --with-foreign deletes them. A group that was made elsewhere
-    stays until you name it with --group. Killed emulators, keys of killed runs and temporary folders go too.
+    These are resource groups past their expiry or without a live run. It deletes a group only if you signed
+    its tags on this computer. The group must be past its expiry, or its run has ended and was started without
+    --keep. Foreign resources, which lack the tag of the run, stay, and so does their group; only
+    --with-foreign deletes them. A group that was made elsewhere stays until you name it with --group. Killed
+    emulators, keys of killed runs and temporary folders go too.
 
     Exit status: 0 when nothing is left, 3 when something is (listed, or not deleted), 1 when a cloud did not
     answer, 2 when the command was wrong.

@@ -1,4 +1,4 @@
-"""`diskbook compare`: runs beside runs."""
+"""`diskbook compare` and `diskbook pool`: several runs at once."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from diskbook.facts.units import parse_percent
 )
 @click.option("--runs", "place", metavar="DIR or STORE", help="With --scenario: where its runs are.")
 @click.option("--fail-over", metavar="PERCENT", help="End with 3 when one is worse by more, e.g. 5%.")
+@click.option("-v", "--verbose", is_flag=True, help="Print what changed, intervals, and footnotes as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the numbers as CSV.")
@@ -34,14 +35,15 @@ def compare(
     scenario: str | None,
     place: str | None,
     fail_over: str | None,
+    verbose: bool,
     as_json: bool,
     as_markdown: bool,
     as_csv: bool,
 ) -> None:
-    """Compare runs with the first run: what changed, and the ratio of their ratios.
+    """Compare runs with the first run.
 
-    Prints one row per comparison: each run's ratio, the ratio of ratios with its interval, and a verdict.
-    ~ means no detectable difference; a footnote says what would help.
+    Prints one line per comparison. Its columns are the change between the arms in the first run and in the
+    other, the change between the runs, p, and n. ~ means no detectable difference.
 
     With --fail-over 5% an interval is worse if it lies wholly beyond 5 % (latency up, rate down). Exit
     status: 0 when none is worse, 3 when one is, 4 when a headline has no result, 1 and 2 for errors.
@@ -71,10 +73,24 @@ def compare(
         if outcome:
             click.echo(outcome.words, err=True)
     else:
-        write = tables.markdown if as_markdown else terminal.text
+        write = tables.markdown if as_markdown else terminal.text if verbose else terminal.brief
         click.echo(write(beside, outcome))
     if outcome:
         sys.exit(outcome.exit_code)
+
+
+@click.command(epilog=examples("diskbook pool sample-zone-disks my-run"))
+@click.argument("names", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=complete.runs)
+def pool(names: tuple[str, ...]) -> None:
+    """Take two or more runs of one question together.
+
+    Prints one line per headline comparison: the change over these runs, and over runs like these from three
+    runs on.
+    """
+    from diskbook.api import pooled
+
+    for line in pooled.headlines(names):
+        click.echo(line)
 
 
 def _over_runs(scenario: str, place: str | None, as_json: bool, as_markdown: bool, as_csv: bool) -> None:

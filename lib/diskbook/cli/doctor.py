@@ -39,7 +39,7 @@ from diskbook.facts.errors import UsageError
 )
 @json_option
 def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
-    """Look whether all is there that a run of SCENARIO (zone-disks) needs. Nothing is created.
+    """Check the prerequisites of a run of SCENARIO. Nothing is created.
 
     Each line is ok, or says what to do. Ends with 0 when all are ok, else with 1.
     """

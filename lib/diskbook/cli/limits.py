@@ -12,10 +12,10 @@ from diskbook.cli.output import json_option, show, show_json
 @click.argument("size")
 @json_option
 def limits(size: str, as_json: bool) -> None:
-    """Print the documented disk limits of a VM size, with the source and date of each figure.
+    """Print the documented disk limits of a VM size.
 
-    One row per attachment (SCSI, NVMe) and kind of disk. MB are 10^6 bytes. All sizes are in data/limits, as
-    CSV and Parquet (docs/reference/limits.md).
+    Each figure has its source and date, one row per attachment (SCSI, NVMe) and kind of disk. MB are 10^6
+    bytes. All sizes are in data/limits, as CSV and Parquet (docs/reference/limits.md).
     """
     from dataclasses import asdict
 

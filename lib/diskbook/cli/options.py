@@ -35,7 +35,7 @@ max_cost = click.option(
     type=float,
     metavar="USD",
     callback=_usd,
-    help="Stop before anything is created if it is expected to cost more, with a margin; on Azure 50.",
+    help="Stop before anything is created if the expected cost with a margin is higher; on Azure 50.",
 )
 
 expires = click.option(
@@ -43,7 +43,7 @@ expires = click.option(
     type=float,
     metavar="HOURS",
     callback=_hours,
-    help="Have machines shut down after that, 1 to 72; by default 12.",
+    help="Shut the machines down after this time, 1 to 72; by default 12.",
 )
 
 
@@ -67,17 +67,32 @@ settings = click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override, e.g. design.replicates=2."
 )
 
-subscription = click.option(
-    "--subscription", metavar="ID", help="Azure: use this subscription, not the environment's."
+time_scale = click.option(
+    "--time-scale",
+    type=click.FloatRange(0, 100, min_open=True),
+    metavar="FACTOR",
+    help="Scale of the emulator's delays; by default 0.01.",
 )
 
-ssh_source = click.option("--ssh-source", metavar="CIDR", help="Azure: from where the machines let in SSH.")
+subscription = click.option(
+    "--subscription", metavar="ID", help="Use this subscription, not the environment's."
+)
+
+ssh_source = click.option(
+    "--ssh-source", metavar="CIDR", help="Addresses from which the machines accept SSH."
+)
 
 _tags = click.option(
-    "--tag", "tags", multiple=True, metavar="NAME=VALUE", help="Azure: tag all resources with it as well."
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Add this tag to all resources; may be repeated.",
 )
 _resource_group = click.option(
-    "--resource-group", metavar="NAME", help="Azure: create in this existing group, which is never deleted."
+    "--resource-group",
+    metavar="NAME",
+    help="Create everything in this existing group; diskbook never deletes the group.",
 )
 
 Decorator = Callable[[Any], Any]
@@ -97,8 +112,8 @@ def _all(*options: Decorator) -> Decorator:
 company = _all(_tags, _resource_group)
 
 hosts = _all(
-    click.option("--hosts", metavar="FILE", help="Inventory: measure on the hosts that this file names."),
-    click.option("--folder", metavar="PATH", help="Inventory without a file: measure in this folder, here."),
+    click.option("--hosts", metavar="FILE", help="Measure on the hosts that this file names."),
+    click.option("--folder", metavar="PATH", help="Without --hosts: measure in this folder of this machine."),
 )
 
 limit_names = _all(

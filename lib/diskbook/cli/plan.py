@@ -58,10 +58,10 @@ from diskbook.cli.output import json_option, show, show_json
 @expires
 @json_option
 def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Show the design of SCENARIO, its time, limits, price and quota. Nothing is made.
+    """Show what a run of SCENARIO takes: time, price, limits, quota.
 
-    Also how many replicates and blocks it needs for a wanted precision or power. With --cloud azure the
-    subscription is asked.
+    Nothing is created. It also shows how many replicates and blocks a wanted precision or power needs. With
+    --cloud azure it asks the subscription.
     """
     from diskbook.cli import document_of
     from diskbook.design import scenario_file

@@ -29,7 +29,7 @@ from diskbook.cli.examples import examples
 )
 @click.option("--force", is_flag=True, help="Write over the post of another run.")
 def post(name: str, file: Path | None, out: Path | None, names: tuple[str, ...], force: bool) -> None:
-    """Write RUN as a post for an editor: Markdown, with its figures in a folder next to it.
+    """Write RUN as a post for an editor, in Markdown with figures.
 
     It has the answer, two figures, one table, the method in five lines, limits, and how to measure it again.
     If the run was emulated, the first lines say so.

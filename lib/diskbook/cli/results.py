@@ -15,16 +15,17 @@ from diskbook.facts.errors import UsageError, unknown
 
 
 @click.command(name="list", epilog=examples("diskbook list", "diskbook list --json"))
+@click.option("-v", "--verbose", is_flag=True, help="Print whole answers, and where the reports are.")
 @json_option
-def list_(as_json: bool) -> None:
-    """List scenarios, emulator profiles, and runs with their date, answer and report."""
+def list_(verbose: bool, as_json: bool) -> None:
+    """List the scenarios, and the runs with their answers."""
     from diskbook.cli import document_of
     from diskbook.measure.runs import overview
 
     if as_json:
         show_json(document_of.overview())
     else:
-        show(overview.text())
+        show(overview.text(verbose=verbose))
 
 
 _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "imported"}
@@ -83,7 +84,9 @@ def import_(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Make a run of results of fio and DiskSpd, also of bench_fio, VMFleet and PerfKitBenchmarker.
+    """Import results of fio, DiskSpd and tools that use them as a run.
+
+    The tools are bench_fio, VMFleet and PerfKitBenchmarker.
 
     An arm is a full target: folder, host, path or device; sessions of measuring are its blocks. The fields of
     --layout are arm, replicate, block, session and load; * and {_} mean nothing.
@@ -179,7 +182,7 @@ def tables(name: str, as_json: bool) -> None:
 def why(
     name: str, arm: str | None, workload: str | None, by_protocol: bool, as_json: bool, **limits: Any
 ) -> None:
-    """Say for every cell of RUN whether it was throttled, by which limit, and what would help.
+    """Explain for each cell of RUN which limit held it, and what would help.
 
     It also says which cells have evidence from the platform's metrics, and why others have none.
     Limits of a disk or machine that an import lacks can be named; they hold for this answer alone.
@@ -250,7 +253,7 @@ def why(
 )
 @click.option("--force", is_flag=True, help="Write over figures of another run.")
 def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...], **look: Any) -> None:
-    """Export the figures of RUN: SVG, PNG, caption, long description, numbers, and snippets to paste.
+    """Export the figures of RUN as SVG and PNG, with captions and numbers.
 
     Beside <figure>.svg and <figure>@2x.png there are .caption.txt, .description.txt, .csv, .md and .html.
     """
@@ -272,7 +275,7 @@ def figures(name: str, file: Path | None, out: Path | None, only: tuple[str, ...
 @click.option("--scenario", "file", metavar="FILE", help="The scenario's file, of your own.")
 @json_option
 def report(name: str, file: str | None, as_json: bool) -> None:
-    """Analyse RUN again, also one of a colleague, and write its report. Asks no cloud and no machine."""
+    """Analyse RUN and write its report. Works offline, also on a colleague's run."""
     from diskbook.cli import document_of
     from diskbook.measure.runs import stage
     from diskbook.results import run as runs
@@ -294,7 +297,9 @@ def report(name: str, file: str | None, as_json: bool) -> None:
 @click.command(epilog=examples("diskbook record recorded"))
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 def record(name: str) -> None:
-    """Pack RUN's recording of Azure and its manifest into one file to send, and list the replaced texts.
+    """Pack RUN's recording of Azure into one file to send.
+
+    It holds the manifest, too. The command lists the texts that it replaced.
 
     Start the run with --record, here and as the same user. Only then are pseudonyms the same everywhere.
     """
@@ -307,7 +312,10 @@ def record(name: str) -> None:
 @click.command(epilog=examples("diskbook sample zone-disks"))
 @click.argument("scenarios", nargs=-1, shell_complete=complete.samples)
 def sample(scenarios: tuple[str, ...]) -> None:
-    """Make the sample runs of SCENARIOS (default: all), their figures and posts again, on the emulator."""
+    """Measure the samples of SCENARIOS (default: all) again, on the emulator.
+
+    Their figures and posts are written again, too.
+    """
     from diskbook.design import scenario_file
     from diskbook.measure.runs import samples
 

@@ -8,6 +8,7 @@ import click
 
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
+from diskbook.cli.groups import SectionedCommand
 from diskbook.cli.opened import kept, opened
 from diskbook.cli.options import (
     cloud,
@@ -21,6 +22,7 @@ from diskbook.cli.options import (
     settings,
     ssh_source,
     subscription,
+    time_scale,
 )
 from diskbook.facts.errors import UsageError
 
@@ -28,6 +30,12 @@ _OF_CLOUDS = {
     "emulator": ("emulator_name", "emulator_profile", "emulator_seed", "time_scale"),
     "azure": ("subscription", "ssh_source"),
     "inventory": ("hosts", "folder"),
+}
+_SECTIONS = {
+    "On the emulator": _OF_CLOUDS["emulator"],
+    "On Azure": (*_OF_CLOUDS["azure"], "tags", "resource_group", "record"),
+    "On hosts of your own": _OF_CLOUDS["inventory"],
+    "Cost and safety": ("max_cost_usd", "expires", "keep", "debug_minutes"),
 }
 _OF_A_NEW_RUN = ("cloud", "preset", "name", *_OF_CLOUDS["emulator"], *_OF_CLOUDS["inventory"])
 
@@ -41,6 +49,8 @@ def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) ->
 
 
 @click.command(
+    cls=SectionedCommand,
+    sections=_SECTIONS,
     epilog=examples(
         "diskbook run zone-disks",
         "diskbook run zone-disks --preset standard --name second --set design.replicates=5",
@@ -48,12 +58,12 @@ def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) ->
         "diskbook run --resume my-run",
         "diskbook run --resume file:///srv/lab/my-run",
         "diskbook run zone-disks --store file:///srv/lab",
-    )
+    ),
 )
 @click.argument("scenario", required=False, shell_complete=complete.scenarios)
 @cloud
 @preset
-@click.option("--name", help="Name of the run; by default scenario, time and four digits.")
+@click.option("--name", help="Name of the run; by default the scenario, the time and four digits.")
 @settings
 @subscription
 @company
@@ -64,19 +74,19 @@ def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) ->
 @click.option(
     "--emulator-profile",
     shell_complete=complete.profiles,
-    help="The truth that the emulator plays; by default 'default'.",
+    help="Ground-truth profile for the emulator; by default 'default'.",
 )
 @click.option("--emulator-seed", type=int, help="Seed of the emulator's noise; by default the design's.")
-@click.option("--time-scale", type=float, help="Scale of the emulator's delays; by default 0.01.")
+@time_scale
 @expires
-@click.option("--record", is_flag=True, help="Keep each exchange with Azure, scrubbed, as arm.jsonl.gz.")
-@click.option("--keep", is_flag=True, help="Leave machines and disks standing, also where it fails.")
+@click.option("--record", is_flag=True, help="Record each exchange with Azure, scrubbed, in arm.jsonl.gz.")
+@click.option("--keep", is_flag=True, help="Keep machines and disks, even if the run fails.")
 @click.option(
     "--debug-minutes",
     type=float,
     metavar="MINUTES",
     callback=_minutes,
-    help="Keep the machines so long if the run fails, to look at them; at most 60.",
+    help="If the run fails, keep the machines for inspection; at most 60.",
 )
 @click.option(
     "--resume",
@@ -84,21 +94,23 @@ def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) ->
     shell_complete=complete.runs,
     help="Resume an interrupted run, also one in a store.",
 )
-@click.option("--store", metavar="STORE", help="Keep the run in this store, too, while it is worked on.")
+@click.option("--store", metavar="STORE", help="Also keep the run in this store while it works.")
 @click.pass_context
 def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool, **options: Any) -> None:
     """Run SCENARIO: provision, benchmark, analyse, tear down.
 
     SCENARIO is a name, or DIR/NAME.toml. In the second case, 3-analyse-NAME.ipynb and NAME.py in DIR analyse
     the run, if they exist. They run as code; name the file again with --resume.
-    With --resume, --set changes a run that has no trials yet, such as one that Azure had no room for.
+
+    It says first what it does, how long that takes and what it costs. With --resume, --set changes a run
+    that has no trials yet, such as one that Azure had no room for.
     """
     _refuse_unused(ctx, resume, options["cloud"])
     is_file = scenario is None or scenario.endswith(".toml")
     if resume and is_file and not overrides(options) and _is_finished(resume, scenario):
         return
     from diskbook.design import scenario_file
-    from diskbook.measure.runs import pipeline
+    from diskbook.measure.runs import announcement, pipeline
 
     if (scenario is None) == (resume is None) and not (resume and scenario_file.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
@@ -106,6 +118,7 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     folder, place = opened(resume) if resume else (_begin(str(scenario), options, azure), None)
     with pipeline.dropped_if_refused(folder):
         _note(folder, options, azure, resumed=resume is not None, file=scenario)
+        click.echo(announcement.text(folder, keep=keep))
         with kept(folder, place, options["store"]):
             outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(outcome.words)
@@ -176,16 +189,18 @@ def _note(
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
     click.echo("\n".join([show_run.target_text(folder.manifest), *needs.missing(folder.scenario)]))
     if folder.manifest["provenance"] == Provenance.IMPORTED:
-        raise UsageError(f"run {folder.name} was imported: there is nothing to go on with")
+        raise UsageError(f"run {folder.name} was imported: there is nothing to resume")
 
 
 def _begin(scenario: str, options: dict[str, Any], azure: dict[str, str]) -> Any:
-    from diskbook.measure.runs import stages
+    from diskbook.measure.runs import begin, stages
     from diskbook.results import run as runs
 
+    if options["name"] is not None:
+        begin.check_name(options["name"])
     name = options["name"] or runs.new_name(scenario.rsplit("/", 1)[-1].removesuffix(".toml"))
     if runs.folder_of(name).exists():
-        raise UsageError(f"run {name} exists already; go on with --resume {name}, or choose another name")
+        raise UsageError(f"run {name} exists already; resume it with --resume {name}, or choose another name")
     asked = {
         "name": options["emulator_name"],
         "profile": options["emulator_profile"],

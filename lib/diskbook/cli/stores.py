@@ -17,10 +17,10 @@ from diskbook.cli.output import json_option, show, show_json
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 @click.argument("store", metavar="STORE")
 def push(name: str, store: str) -> None:
-    """Copy RUN into STORE: file:///FOLDER, abfs://CONTAINER/FOLDER or s3://BUCKET/FOLDER.
+    """Upload RUN to STORE.
 
-    Raw results are sent once and never replaced. Readers see the run when all of it is there. Pushed again,
-    what is new goes there. The run's private key stays here.
+    STORE is file:///FOLDER, abfs://CONTAINER/FOLDER or s3://BUCKET/FOLDER. The upload is atomic, and raw
+    results are never replaced. Pushing again uploads only new files. The run's private key stays here.
     """
     from diskbook.batch import stored
 
@@ -32,7 +32,7 @@ def push(name: str, store: str) -> None:
 @click.option("--unfinished", is_flag=True, help="As far as it has come, also where it is not whole.")
 @click.option("--to", "target", type=Path, metavar="FOLDER", help="Into this folder, not among the runs.")
 def fetch(address: str, unfinished: bool, target: Path | None) -> None:
-    """Bring the run at ADDRESS among the runs of this machine, or one that is here up to date."""
+    """Download the run at ADDRESS, or update the local copy."""
     from diskbook.batch import stored
 
     run, changed = stored.fetch(address, unfinished, target)
@@ -45,7 +45,7 @@ def fetch(address: str, unfinished: bool, target: Path | None) -> None:
 @click.argument("place", metavar="STORE")
 @json_option
 def verify(place: str, as_json: bool) -> None:
-    """Read all of STORE, or of one run in it, and hold each file against its hash.
+    """Check every file of STORE, or of one run in it, against its hash.
 
     Ends with 1 when something is missing or was changed.
     """

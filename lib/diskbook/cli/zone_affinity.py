@@ -50,7 +50,9 @@ def zone_affinity(
     zone: str, learn: str | None, state: str | None, as_json: bool, baseline: str | None, disk: str | None,
     near_ms: float | None, far_ms: float | None, **reads: Any,
 ) -> None:  # fmt: skip
-    """Say whether a workload sits in the zone that its zone-redundant disk answers from. Only reads.
+    """Tell whether a workload runs in the zone that its disk answers from.
+
+    It only reads from the zone-redundant disk.
 
     First, at a calm time, learn the disk from a machine in each zone (where it is not shared, one after
     another, as it moves):

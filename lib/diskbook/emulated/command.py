@@ -10,6 +10,7 @@ import click
 from diskbook.cli import complete
 from diskbook.cli.examples import examples
 from diskbook.cli.groups import SuggestingGroup
+from diskbook.cli.options import time_scale
 from diskbook.cli.output import json_option, show_json
 
 
@@ -27,12 +28,12 @@ def emulator() -> None:
     default="default",
     show_default=True,
     shell_complete=complete.profiles,
-    help="The truth that the emulator plays.",
+    help="Ground-truth profile for the emulator.",
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of its noise.")
-@click.option("--time-scale", type=float, default=0.01, show_default=True, help="Scale of Azure's delays.")
+@time_scale
 @click.option("--faults", type=click.Path(exists=True, dir_okay=False), help="JSON list of faults to inject.")
-def start(name: str, profile: str, seed: int, time_scale: float, faults: str | None) -> None:
+def start(name: str, profile: str, seed: int, time_scale: float | None, faults: str | None) -> None:
     """Start an emulator called NAME; it runs until it is stopped."""
     from diskbook_emulator import jump, lifecycle
 

@@ -6,6 +6,7 @@ Texts that somebody else wrote, with what would steer a terminal, or no text can
 from __future__ import annotations
 
 import difflib
+import errno
 import signal
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -53,7 +54,7 @@ def _shown(letter: str) -> str:
     return f"<{code - 0xDC00:02X}>" if code in _BYTES else f"<U+{code:04X}>"
 
 
-MOST_NAMES = 24
+MOST_NAMES = 30
 """Names that an error lists."""
 
 
@@ -68,6 +69,10 @@ class DiskbookError(Exception):
     def __str__(self) -> str:
         """Return the sentence; it may quote a file, so what would steer a terminal is made visible."""
         return visible(super().__str__(), LINES)
+
+    def _render_traceback_(self) -> list[str]:
+        """Have a notebook show the sentence alone."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class UsageError(DiskbookError):
@@ -107,6 +112,22 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> Usag
     hint = f"did you mean '{near[0]}'?" if near else f"known: {_listed(names)}."
     prefix = f"{where}: " if where else ""
     return UsageError(f"{prefix}there is no {kind} '{name}'; {hint}")
+
+
+def unusable(error: OSError) -> DiskbookError | None:
+    """Say which file or folder cannot be used, why, and what to do; None of a closed pipe or a network."""
+    full, way = (errno.ENOSPC, errno.EDQUOT), (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENOTEMPTY)
+    advice = {
+        **dict.fromkeys(full, "free some space, or choose a folder on another disk"),
+        **dict.fromkeys(way, "move what is in the way, or choose another folder"),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "choose a folder that you may write to"),
+        **dict.fromkeys((errno.ENOENT, errno.EIO, errno.ENAMETOOLONG), "check the path and the disk"),
+    }
+    if error.errno not in advice:
+        return None
+    place = error.filename2 or error.filename
+    what = f"'{place}' cannot be used" if place else "a file cannot be written"
+    return DiskbookError(f"{what} ({error.strerror}): {advice[error.errno]}")
 
 
 def _listed(names: list[str]) -> str:

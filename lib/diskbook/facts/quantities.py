@@ -1,7 +1,7 @@
-"""One form for what is measured: ratios and differences with their intervals, as text.
+"""One form for what is measured: changes and differences with their intervals, as text.
 
-Everything that people read (report, figures, command line, posts) writes them by these functions, so that a
-ratio is never a percentage in one place and a factor in another.
+Everything that people read (report, figures, command line, posts) writes them by these functions: a
+ratio is a change in percent everywhere.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 
 _SMALL_MS = 0.1
-_SMALL, _NARROW = 0.5, 0.05
-_LARGE = 100.0
 _MOST_DIGITS = 6
 
 
@@ -23,43 +21,6 @@ def reach(low: float, high: float, form: str) -> str:
     """Write from where to where values reach: "0.36 to 1.05"; one number where both are written alike."""
     first, last = f"{low:{form}}", f"{high:{form}}"
     return first if first == last else f"{first} to {last}"
-
-
-def ratio(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
-    """Write a ratio as a factor with its interval: "2.52 times, 95 % CI 2.45 to 2.60".
-
-    Three digits stand behind the point below 0.5 and in an interval narrower than 0.05, else two, and more
-    where both ends would read alike, or an end would read as 1 and is not: "0.181 times, 95 % CI 0.178 to
-    0.185".
-
-    Parameters
-    ----------
-    value
-        The ratio, without unit.
-    low, high, level
-        Its interval and how often such intervals cover the truth; left out where there is none.
-
-    Examples
-    --------
-    >>> ratio(2.52, 2.45, 2.6)
-    '2.52 times, 95 % CI 2.45 to 2.60'
-    """
-    parts = ratio_parts(value, low, high, level)
-    return ", ".join(filter(None, parts))
-
-
-def ratio_parts(
-    value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95
-) -> tuple[str, str]:
-    """Write a ratio and its interval apart: "2.52 times" and "95 % CI 2.45 to 2.60", empty without one."""
-    digits = _digits(value, low, high)
-    interval_words = "" if math.isnan(low) else _interval(low, high, level, digits)
-    return f"{_factor(value, digits)} times", interval_words
-
-
-def interval(low: float, high: float, level: float = 0.95) -> str:
-    """Write the interval of a ratio, a share or a time by itself: "95 % CI 2.45 to 2.60"."""
-    return _interval(low, high, level, _digits(low, low, high))
 
 
 def with_interval(words: str, low: float, high: float, form: str = ".1f", level: float = 0.95) -> str:
@@ -78,25 +39,57 @@ def with_interval(words: str, low: float, high: float, form: str = ".1f", level:
 
 
 def change(ratio: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
-    """Write a ratio as a change in percent with its interval: "+146 %, 95 % CI +138 to +155 %".
+    """Write a ratio as a change in percent with its interval: "+146 % (95 % CI 138 to 155 %)".
 
-    Whole percents stand from 10 on, one digit behind the point from 1 on, else two; more where both ends
+    Whole percents from 10 on, one decimal from 1 on, else two. What is left of a decrease counts alike, so
+    that -99.7 % does not read as all, and a wide interval has no decimals. There are more where both ends
     would read alike, or an end would read as 0 and is not.
+
+    Parameters
+    ----------
+    ratio
+        The new value over the old one, without unit.
+    low, high, level
+        Interval of the ratio, and how often such intervals cover the truth; left out where there is none.
 
     Examples
     --------
     >>> change(2.46, 2.38, 2.55)
-    '+146 %, 95 % CI +138 to +155 %'
+    '+146 % (95 % CI 138 to 155 %)'
+    >>> change(0.173, 0.162, 0.185)
+    '-83 % (95 % CI -84 to -82 %)'
     >>> change(0.9865, 0.971, 1.002)
-    '-1.3 %, 95 % CI -2.9 to +0.2 %'
+    '-1.3 % (95 % CI -2.9 to +0.2 %)'
     """
+    value, interval = change_parts(ratio, low, high, level)
+    return f"{value} ({interval})" if interval else value
+
+
+def change_parts(
+    ratio: float, low: float = math.nan, high: float = math.nan, level: float = 0.95
+) -> tuple[str, str]:
+    """Write a change and its interval apart: "+146 %" and "95 % CI 138 to 155 %", empty without one."""
     if math.isnan(ratio):
-        return "no number"
-    value, first, last = (100 * (part - 1) for part in (ratio, low, high))
-    size = abs(value)
-    digits = telling(first, last, 0 if size >= 10 else 1 if size >= 1 else 2, none=0.0)
-    words = f"{round(value, digits) + 0.0:+.{digits}f} %"
-    return words if math.isnan(low) else f"{with_interval(words, first, last, f'+.{digits}f', level)} %"
+        return "no number", ""
+    digits = _digits(ratio, low, high)
+    value = f"{round(100 * (ratio - 1), digits) + 0.0:+,.{digits}f} %"
+    return value, "" if math.isnan(low) else _interval(low, high, level, digits)
+
+
+def change_interval(low: float, high: float, level: float = 0.95) -> str:
+    """Write the interval of a change by itself: "95 % CI -7 to +8 %"."""
+    return _interval(low, high, level, _digits(low, low, high))
+
+
+def changed(ratio: float, more: str = "higher", less: str = "lower") -> str:
+    """Write a change as a sentence says it: "146 % higher", "83 % lower".
+
+    Examples
+    --------
+    >>> changed(2.46), changed(0.173), changed(2.46, "longer", "less time")
+    ('146 % higher', '83 % lower', '146 % longer')
+    """
+    return f"{change(ratio)[1:]} {more if ratio >= 1 else less}"
 
 
 def share(value: float, low: float = math.nan, high: float = math.nan, level: float = 0.95) -> str:
@@ -116,22 +109,28 @@ def difference_ms(value: float, low: float = math.nan, high: float = math.nan) -
     return words if math.isnan(low) else f"{words}, {low:.{digits}f} to {high:.{digits}f}"
 
 
-def ratio_and_difference(
-    times: tuple[float, float, float],
+def change_and_difference(
+    ratio: tuple[float, float, float],
     milliseconds: tuple[float, float, float] = (math.nan, math.nan, math.nan),
     level: float = 0.95,
 ) -> str:
-    """Write both: "2.52 times, 95 % CI 2.45 to 2.60; +2.15 ms, 2.02 to 2.31"; or the first alone."""
-    words = ratio(*times, level)
+    """Write both: "+152 % (95 % CI 145 to 160 %); +2.15 ms, 2.02 to 2.31"; or the first alone."""
+    words = change(*ratio, level)
     return words if math.isnan(milliseconds[0]) else f"{words}; {difference_ms(*milliseconds)}"
 
 
 def _interval(low: float, high: float, level: float, digits: int) -> str:
-    return f"{100 * level:.3g} % CI {_factor(low, digits)} to {_factor(high, digits)}"
+    """Write an interval of a ratio in percent, with signs unless both ends are above."""
+    first, last = 100 * (low - 1), 100 * (high - 1)
+    sign = "" if first >= 0 else "+"
+    return f"{100 * level:.3g} % CI {reach(first, last, f'{sign},.{digits}f')} %"
 
 
-def _digits(value: float, low: float, high: float) -> int:
-    return telling(low, high, 3 if value < _SMALL or high - low < _NARROW else 2, none=1.0)
+def _digits(ratio: float, low: float, high: float) -> int:
+    """Decimals of a change in percent: by its size, what is left of a decrease, and half its interval."""
+    size = max(min(100 * abs(ratio - 1), 100 * ratio or 100), 50 * (0.0 if math.isnan(low) else high - low))
+    digits = 0 if size >= 10 else 1 if size >= 1 else 2
+    return telling(100 * (low - 1), 100 * (high - 1), digits, none=0.0)
 
 
 def telling(low: float, high: float, digits: int, none: float) -> int:
@@ -158,7 +157,3 @@ def _tells(low: float, high: float, digits: int, none: float) -> bool:
     if low < high and f"{low:.{digits}f}" == f"{high:.{digits}f}":
         return False
     return all(end == none or round(end, digits) != none for end in (low, high))
-
-
-def _factor(value: float, digits: int) -> str:
-    return f"{value:,.0f}" if value >= _LARGE else f"{value:.{digits}f}"

@@ -352,7 +352,7 @@ def _difference(draft: _Draft) -> dict[str, float]:
 def _strata_words(by_zone: Mapping[str, ratios.Estimate]) -> str:
     """Estimates of the strata that have two replicates or more, as one footnote."""
     parts = [
-        f"{words}: {quantities.ratio(part.ratio, part.low, part.high, part.level)}, "
+        f"{words}: {quantities.change(part.ratio, part.low, part.high, part.level)}, "
         f"{part.n_replicates} replicates"
         for words, part in by_zone.items()
         if not part.reason

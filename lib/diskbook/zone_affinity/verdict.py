@@ -64,7 +64,9 @@ class Finding:
     def line(self) -> str:
         """The finding in one line."""
         low, high = self.ci_low_ms, self.ci_high_ms
-        interval = "no interval" if low is None or high is None else quantities.interval(low, high)
+        interval = (
+            "no interval" if low is None or high is None else f"95 % CI {quantities.reach(low, high, '.2f')}"
+        )
         base = self.baseline
         zone = f" ({base.zone})" if base.zone else ""
         known = (
@@ -120,8 +122,8 @@ class Lesson:
         other = self.zones[self.zones["verdict"] == FARTHER].sort_values("ratio").iloc[0]
         return (
             f"the disk answers from zone {nearest['zone']}, as latency has it: the next of the "
-            f"{len(self.zones)} zones known takes "
-            f"{quantities.ratio(other['ratio'], other['ci_low'], other['ci_high'])}, as long"
+            f"{len(self.zones)} zones known: "
+            f"{quantities.change(other['ratio'], other['ci_low'], other['ci_high'])}"
         )
 
 

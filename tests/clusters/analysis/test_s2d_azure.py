@@ -50,6 +50,8 @@ def test_other_sizes_give_the_maps_that_were_computed_by_hand(whole: Analysis) -
     ratios = [frame[("64K write", 12.0)] for frame in by_title.values()]
     assert ratios == [pytest.approx(500 / 768), pytest.approx(1.0), pytest.approx(600 / 768)]
     assert all(frame[("4K write", 12.0)] == pytest.approx(1.0) for frame in by_title.values())
+    row = maps.sizes_table(whole).set_index(["Load", "Threads"]).loc[("64K write", 12)]
+    assert list(row) == ["0.65 *", "1.00 *", "0.78 *"]
 
 
 def test_words_say_what_limits_predict_and_count_a_cell_once(whole: Analysis) -> None:

@@ -115,6 +115,18 @@ def test_a_notebook_runs_from_any_folder(tmp_path: Path, finished: Path) -> None
     assert "sample" not in injected(tmp_path / "out.ipynb")["run"]
 
 
+@pytest.mark.emulator
+def test_a_parameter_that_no_notebook_has_stops_it_with_one_sentence(tmp_path: Path, finished: Path) -> None:
+    notebook, target = str(paths.NOTEBOOKS / "3-analyse-zone-disks.ipynb"), str(tmp_path / "out.ipynb")
+    done = CliRunner().invoke(command, [notebook, target, "-f", str(finished), "-p", "runn", "x"])
+    assert done.exit_code == 1
+    cells = nbformat.read(target, as_version=4).cells
+    (error,) = [
+        output for cell in cells for output in cell.get("outputs", []) if output.output_type == "error"
+    ]
+    assert error.traceback == ["UsageError: papermill: there is no parameter 'runn'; did you mean 'run'?"]
+
+
 @pytest.fixture(scope="module")
 def store() -> Iterator[RemoteObjects]:
     """An empty store on a real server, as abfs://runs/lab."""

@@ -61,4 +61,4 @@ def test_a_scenario_of_ones_own_may_have_a_copied_notebook() -> None:
 def test_every_notebook_says_which_it_is(notebook: str) -> None:
     cells = json.loads((paths.NOTEBOOKS / f"{notebook}.ipynb").read_text())["cells"]
     source = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    assert f'analyse(run, notebook="{notebook}")' in source
+    assert f'open_run(run, notebook="{notebook}")' in source

@@ -81,7 +81,7 @@ def test_the_end_of_the_burst_is_found_where_it_was_planted(a: Analysis) -> None
 @pytest.mark.measures
 def test_words_and_costs(a: Analysis) -> None:
     said = disk_options.label_claim(a)
-    assert "F 1.92 against G 2.19 ms (0.88 times), but L 2.02 against H 1.02 ms (1.98 times)" in said[0]
+    assert "F 1.92 against G 2.19 ms (-12 %), but L 2.02 against H 1.02 ms (+98 %)" in said[0]
     assert len(said) == 2 and said[1].startswith("emulated: ")
     assert disk_options.unusable(a) == ["every disk's limit lies within its machine's"]
     assert disk_options.costs(a)["USD per month, idle"].min() > 20

@@ -55,7 +55,7 @@ def sections(name: str, *, figures: bool) -> list[str]:
 
 def module_of(name: str) -> Any:
     stem = name.replace("-", "_")
-    return companion_files.ANALYSES[stem]
+    return companion_files.ANALYSES.get(stem)
 
 
 def show_all(a: Analysis, name: str, *, figures: bool) -> None:

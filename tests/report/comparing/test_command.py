@@ -25,9 +25,9 @@ def command(*arguments: object) -> Result:
 
 
 def test_the_text_fits_80_columns_and_says_what_would_help(runs: dict[str, Run]) -> None:
-    done = command(*(runs[name].folder for name in ("default", "again", "slower")))
+    done = command("-v", *(runs[name].folder for name in ("default", "again", "slower")))
     assert done.exit_code == 0 and max(map(len, done.stdout.splitlines())) <= 80
-    assert "  C/A  1.2" in done.stdout and "difference (p 0.012), n 3+3" in done.stdout
+    assert "  C/A  +2" in done.stdout and "difference (p 0.012), n 3+3" in done.stdout
     assert (
         "s.d. between 3 runs" in done.stdout
         and "replicates of each run, from this spread" in done.stdout.replace("\n    ", " ")
@@ -72,12 +72,24 @@ def _of_rates(run: Run) -> object:
     return scenario
 
 
+def test_each_comparison_has_one_line_as_in_benchstat(runs: dict[str, Run]) -> None:
+    done = command(*(runs[name].folder for name in ("default", "slower")))
+    lines = done.stdout.splitlines()
+    head = next(line for line in lines if line.startswith("comparison"))
+    assert head.split() == ["comparison", "A", "B", "change", "p", "n"]
+    rows = [line for line in lines if " / " in line]
+    assert len(rows) == 11 and all(len(row) <= 80 for row in rows)
+    first = rows[0].removeprefix("zrs-z1 / lrs-z1, randwrite-qd1").split()
+    assert first[1] == first[3] == first[5] == "%" and first[4].startswith("+2") and first[-1] == "3+3"
+    assert "-v shows them" in lines[-1]
+
+
 def test_csv_and_markdown_have_a_row_a_comparison(runs: dict[str, Run]) -> None:
     folders = [runs[name].folder for name in ("default", "slower")]
     rows = command("--csv", *folders).stdout.splitlines()
     assert rows[0].startswith("family,arm,base_arm,workload") and len(rows) == 12
     shown = command("--md", *folders).stdout
-    assert "| Comparison | A: its ratio | B: its ratio | B / A | Verdict | n |" in shown
+    assert "| Comparison | A: its change | B: its change | B / A | Verdict | n |" in shown
     assert "1. " in shown and shown.startswith("**emulated**")
     assert command("--csv", "--md", *folders).exception is not None
 
@@ -105,7 +117,7 @@ def test_the_figure_has_a_row_a_run_and_words_for_who_cannot_see_it(runs: dict[s
     picture = three.picture
     assert len(picture.data) == 9 and picture.alt.startswith("Forest plot of 3 comparisons over 3 runs")
     assert picture.caption.startswith("Emulated, not measured on Azure.")
-    assert "slower 2.9" in picture.description
+    assert "slower +19" in picture.description
     assert picture.title == "3 of 3 ratios differ between 3 runs"
     assert as_svg(picture)
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from diskbook.batch.catalogue import join, layout
-from diskbook.facts import paths
+from diskbook.facts import paths, quantities
 from diskbook.report.comparing import measured, side_by_side
 from diskbook.report.comparing.side_by_side import Answers
 from diskbook.report.show.html import escaped
@@ -60,7 +60,7 @@ def test_every_run_has_its_own_ratio_with_its_interval(answers: Answers) -> None
         *["profile null, as in westeurope"] * 2,
     ]
     shown = side_by_side.html(answers)
-    assert f"{by_run['seed 1']:.2f} times, 95 % CI" in shown and "seed 3" in shown
+    assert f"{quantities.change(by_run['seed 1'])} (95 % CI" in shown and "seed 3" in shown
     assert "zone-disks: ratios of its headline comparisons (emulated)" in shown
     assert "disks like these whose nearest zone is westeurope-az2" in shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from diskbook.report.show import conformance, tables
+from diskbook.report.show import conformance
 from diskbook.stats.protocol import POINTS, Answer, Conformance, Finding, Status
 
 LABELS, WORDS = {"zrs": "ZRS", "lrs": "LRS <b>"}, {"write": "4K write", "read": "4K read"}
@@ -61,16 +61,6 @@ def test_counts_and_what_all_lack() -> None:
     )
     assert conformance.summary([CLOSED, READ]).endswith("; what is open lacks 6 attachment, 18 guest")
     assert conformance.summary([lacking(READ), ONE, lacking(CLOSED, 3)]).endswith("3 open (emulated)")
-
-
-def test_a_report_says_it_under_each_answer() -> None:
-    shown = tables.answer(["first", "second <i>"], [CLOSED.words, READ.words])
-    assert '<li><p>First.</p><p class="protocol">Closed (emulated) by protocol 1.</p></li>' in shown
-    assert (
-        "<li><p>Second &lt;i&gt;.</p><p class=" in shown
-        and "2 points missing (6 attachment, 18 guest).</p></li>" in shown
-    )
-    assert "protocol" not in tables.answer(["first", "second"])
 
 
 def test_the_section_folds_its_list_and_escapes_names() -> None:

@@ -39,7 +39,7 @@ def test_the_refusal_is_said_with_its_reason(a: Analysis) -> None:
 def test_a_ratio_of_rates_is_one_of_limits(a: Analysis) -> None:
     row = a.comparisons[a.comparisons["verdict"] == "saturated"].iloc[0].to_dict()
     sentence = sentences.sentence({**row, "metric": "iops", "ratio": 1.001}, a.scenario)
-    assert "to that of LRS from zone 1: 1.00 times, a ratio of limits: saturated by a limit" in sentence
+    assert "to that of LRS from zone 1: +0.10 %, a ratio of limits: saturated by a limit" in sentence
 
 
 def test_a_ratio_of_rates_that_nothing_explains_is_one_of_disks_or_of_limits(a: Analysis) -> None:
@@ -47,7 +47,7 @@ def test_a_ratio_of_rates_that_nothing_explains_is_one_of_disks_or_of_limits(a: 
     numbers = {"ratio": 0.64, "ci_low": 0.63, "ci_high": 0.65, "metric": "iops", "verdict": "inconclusive"}
     why = "whether a disk or a queue is measured is not known of lrs-z1 (no cell at depth 1)"
     sentence = sentences.sentence({**row, **numbers, "warnings": why}, a.scenario)
-    assert "to that of LRS from zone 1: 0.640 times, 95 % CI 0.630 to 0.650 (" in sentence
+    assert "to that of LRS from zone 1: -36 % (95 % CI -37 to -35 %) (" in sentence
     assert f"a ratio of disks or of limits (inconclusive): {why}" in sentence
 
 
@@ -63,10 +63,7 @@ def test_percentiles_of_a_queue_are_left_out(a: Analysis) -> None:
     assert not a.percentile_ratios["workload"].str.contains("256").any()
 
 
-def test_figures_name_it(a: Analysis) -> None:
-    rates, ratios = a.iops_and_caps, a.ratios
-    assert rates.title == "At queue depth 256 a limit that is not known sets the rate, not the disk"
-    assert "10 cells saturated by a limit that is not known" in rates.description
-    words = [text.get_text() for axes in rates.figure.axes for text in axes.texts]
-    assert words.count("256, saturated") == 10 and words.count("1") == 10
-    assert [text.get_text() for text in ratios.figure.axes[0].texts].count("no latency ratio: saturated") == 2
+def test_the_figure_names_it(a: Analysis) -> None:
+    assert [text.get_text() for text in a.ratios.figure.axes[0].texts].count(
+        "no latency ratio: saturated"
+    ) == 2

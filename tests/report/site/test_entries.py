@@ -32,7 +32,7 @@ def test_a_run_is_shown_with_its_answer_and_its_circumstances() -> None:
 def test_the_lead_is_the_first_decided_headline(sample: str) -> None:
     lead = entries.read(Run(paths.RUNS / sample)).lead
     assert lead is not None
-    assert lead.family == "headline" and " times, 95 % CI " in lead.value
+    assert lead.family == "headline" and "% CI " in lead.value
     assert lead.verdict.startswith(("difference", "equivalent"))
 
 

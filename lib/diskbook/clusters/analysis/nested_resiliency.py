@@ -10,6 +10,7 @@ from diskbook.clusters.analysis.nested import (
     capacity,
     fairness,
     losses,
+    post,
     resync,
     saturated,
     tiers,
@@ -43,18 +44,19 @@ findings_counted = findings.counted
 below_words = below.words
 tier_words = tiers.words
 decision_words = capacity.decision_words
-fleet_picture = fairness.picture
 moved_words = fairness.moved_words
-copies = losses.copies_picture
-loss_matrix = losses.matrix_picture
 loss_words = losses.words
 resync_words = resync.words
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
-    drawn = (a.ratios, ratio_map(a), capacity_picture(a), fairness.picture(a))
-    return (*drawn, losses.copies_picture(a), losses.matrix_picture(a), a.all_trials)
+    return (a.ratios, ratio_map(a), capacity_picture(a), a.all_trials)
+
+
+def post_lead(a: Analysis) -> tuple[str, str] | None:
+    """Title and first paragraph of a post."""
+    return post.lead(a)
 
 
 def standing(a: Analysis) -> list[str]:
@@ -157,6 +159,12 @@ def percentile_table(a: Analysis) -> Html:
     """VMFleet's mean of percentiles beside the percentile of all I/Os."""
     caption = f"99th percentiles of a fleet, full queues, medians over trials ({a.provenance})"
     return _table(fairness.percentile_table(a), caption, "No percentiles of single machines were kept.")
+
+
+def loss_matrix(a: Analysis) -> Html:
+    """Kinds of volumes against what is lost: as played, or by the rule where nothing was played."""
+    caption = f"Online after a loss ({a.provenance}); in brackets: by the rule alone, not played"
+    return table(losses.matrix_table(a), caption)
 
 
 def loss_table(a: Analysis) -> Html:

@@ -9,7 +9,7 @@ from diskbook.clusters.analysis.s2d import decision, maps, readers, sweep, wire
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.clusters.stats.volume_bound import Load
 from diskbook.design.model import Scenario
-from diskbook.design.vocabulary import Label, Scope
+from diskbook.design.vocabulary import Scope
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
 from diskbook.report.analysis.cache import once
@@ -49,7 +49,7 @@ decision_words = decision.sources
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
-    return (a.ratios, curves(a), binding(a), ratio_map(a), sizes_map(a), a.all_trials)
+    return (a.ratios, curves(a), ratio_map(a), a.all_trials)
 
 
 @once
@@ -69,30 +69,12 @@ def curves(a: Analysis) -> Picture:
 
 
 @once
-def binding(a: Analysis) -> Picture:
-    """Figure: what sets the rate of every cell of the sweep."""
-    cells = sweep.cells(a)
-    held = int(cells["label"].isin([Label.CAPPED, Label.SATURATED]).sum())
-    title = f"A limit sets the rate of {held} of {len(cells)} cells; those say nothing of the storage"
-    return figures.binding(cells, a.looks, sweep.queue_depth(a), title, a.run.name, a.provenance)
-
-
-@once
 def ratio_map(a: Analysis) -> Picture:
     """Figure: measured ratios of cluster and server, and those that limits alone predict."""
     panels = maps.beside(a)
     capped = maps.measured(a)["capped"]
     title = f"{int(capped.sum())} of {len(capped)} ratios of cluster and server are ratios of limits"
     return figures.ratio_map(panels, maps.names(a), "ratio-map", title, a.run.name, a.provenance)
-
-
-@once
-def sizes_map(a: Analysis) -> Picture:
-    """Figure: the map that limits predict for the article's sizes, and for those of today."""
-    title = "Other VM sizes give another map, with the same storage"
-    return figures.ratio_map(
-        maps.of_sizes(a), maps.names(a), "ratio-map-sizes", title, a.run.name, a.provenance
-    )
 
 
 def knee_table(a: Analysis) -> Html:
@@ -138,6 +120,11 @@ def binding_table(a: Analysis) -> Html:
         for row in rows.to_dict("records")
     ]
     return table(shown, f"What sets each rate, and whether it lasts ({a.provenance})")
+
+
+def sizes_table(a: Analysis) -> Html:
+    """Ratios that limits predict for the article's sizes, and for those of today: one column a set-up."""
+    return table(maps.sizes_table(a), f"IOPS of {maps.names(a)}, as documented limits predict them")
 
 
 def wire_table(a: Analysis) -> Html:

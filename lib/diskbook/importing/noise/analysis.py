@@ -60,11 +60,6 @@ class Noise:
         """Two runs of one machine, by the hours between them."""
         return figures.apart(self.latency, self.source, self.provenance)
 
-    @property
-    def caps(self) -> Picture:
-        """How much single runs vary in every cell."""
-        return figures.caps(self.components, self.source, self.provenance)
-
 
 def read(name: str = "") -> Noise:
     """Read the tables: those of data/reference, or of a folder that `diskbook import --dataset` made.

@@ -46,8 +46,6 @@ LOADS = {
     "randwrite-8k-aio-qd64": "8K write, depth 64",
     "seqread-64k-aio-qd64": "64K read, depth 64",
 }
-LEAST_DRAWN = 1e-4
-"""What varies less is drawn there: it is below the printed resolution of the rates."""
 
 
 @redrawable
@@ -119,31 +117,6 @@ def apart(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     )
 
 
-@redrawable
-def caps(data: pd.DataFrame, source: str, provenance: str) -> Picture:
-    """Draw how much single runs vary in every cell: what varies by less than 0.2 % is a limit."""
-    data = data[data["component"] == "run"].reset_index(drop=True)
-    data["load"] = [_load(*key) for key in zip(data["operation"], data["place"], strict=True)]
-    loads = list(dict.fromkeys(data.sort_values("sd_log")["load"]))
-    figure, (axes,) = new_figure(1.9 + 0.5 * len(loads))
-    with mpl.rc_context(RC):
-        axes.axvspan(LEAST_DRAWN / 2, noise_series.ON_CAP_SD, color=FAINT, alpha=0.5, linewidth=0, zorder=0)
-        _dots(axes, data, "load", loads)
-        axes.set_yticks(range(len(loads)), loads)
-        _percent_axis(axes, "Standard deviation of runs within a machine's day (log scale)")
-        axes.set_xlim(LEAST_DRAWN / 1.3, 1)
-        axes.text(
-            noise_series.ON_CAP_SD / 1.15, len(loads) - 0.55, "on a cap", ha="right", va="bottom", fontsize=10
-        )
-        _legend(figure, axes, data)
-    on_cap = int((data["sd_log"] < noise_series.ON_CAP_SD).sum())
-    title = f"{on_cap} of {len(data)} cells sit on a cap and say nothing about the disk"
-    note = "Grey: under 0.2 %, the spread of a throttle. 95 % intervals."
-    return _finished(
-        "real-noise-caps", title, note, source, provenance, figure, data, "spreads of single runs"
-    )
-
-
 def _dots(axes: Axes, data: pd.DataFrame, column: str, names: Sequence[str]) -> None:
     """One dot with its interval for each cell, cells of a row below each other."""
     cells = [cell for cell in LOOKS if cell in set(zip(data["size"], data["region"], strict=True))]
@@ -151,9 +124,9 @@ def _dots(axes: Axes, data: pd.DataFrame, column: str, names: Sequence[str]) -> 
         cell = (row["size"], row["region"])
         step = (cells.index(cell) - (len(cells) - 1) / 2) * 0.17 if cell in cells else 0.0
         place, look = names.index(row[column]) + step, _look(cell)
-        ends = [max(row[name], LEAST_DRAWN) for name in ("ci_low_log", "ci_high_log")]
+        ends = [row[name] for name in ("ci_low_log", "ci_high_log")]
         interval_bars.level(axes, [place], ends[:1], ends[1:])
-        axes.plot([max(row["sd_log"], LEAST_DRAWN)], [place], **look.marks(5))
+        axes.plot([row["sd_log"]], [place], **look.marks(5))
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
@@ -189,11 +162,6 @@ def _legend(figure: Figure, axes: Axes, data: pd.DataFrame) -> None:
 
 def _look(cell: tuple[str, str]) -> ArmLook:
     return LOOKS.get(cell, PLAIN)
-
-
-def _load(operation: str, place: str) -> str:
-    where = "" if place == "remote" else ", local"
-    return f"{LOADS.get(operation, operation)}{where}"
 
 
 def _span(hours: float) -> str:

@@ -62,7 +62,7 @@ def begin(
     """
     if (runs.folder_of(name) / "manifest.json").exists():
         return runs.open_run(name)
-    _check_name(runs.folder_of(name).name)
+    check_name(runs.folder_of(name).name)
     redact.refuse({"run": name, "scenario": scenario, **(overrides or {}), **(azure or {})})
     kind = kinds.get(cloud)
     if azure and cloud != "azure":
@@ -83,7 +83,7 @@ def begin(
     return run
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
     """Raise UsageError for a name that no resource group of the run could have in its own."""
     if not _NAME.fullmatch(name):
         raise UsageError(

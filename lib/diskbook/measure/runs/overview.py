@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ import pandas as pd
 
 from diskbook.cloud.azure import expiry
 from diskbook.design import scenario_file
+from diskbook.design.vocabulary import Verdict
 from diskbook.facts import neighbours, paths
 from diskbook.facts.errors import DiskbookError, visible
+from diskbook.facts.table_writers import terminal_width
 from diskbook.hosts import stage as own_hosts
 from diskbook.report.analysis import report as reports
 from diskbook.results import run as runs
 from diskbook.results.run import Run
+
+_CHANGE = re.compile(r"[+-][\d.,]+ %")
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ def run_rows() -> tuple[list[ListedRun], list[str]]:
     for path in sorted(folder.glob("*/manifest.json")):
         name = path.parent.name
         try:
-            rows.append(_joined_row(folder, known[name]) if name in known else _run_row(Run(path.parent)))
+            rows.append(_joined_row(folder, known[name]) if name in known else listed(Run(path.parent)))
         except DiskbookError as error:
             unreadable.append(f"{name}: {error}")
     return rows, unreadable
@@ -95,15 +100,16 @@ def _joined_row(folder: Path, row: dict[str, Any]) -> ListedRun:
     )
 
 
-def text() -> str:
-    """What there is: scenarios, profiles, and each run with its date, answer and report."""
+def text(*, verbose: bool = False) -> str:
+    """What there is: scenarios, profiles, and one line per run; verbosely the whole answers and reports."""
     rows, unreadable = run_rows()
+    width = max((len(row.run) for row in rows), default=0)
     return "\n".join(
         [
             f"scenarios: {', '.join(scenario_file.names())}",
             f"emulator profiles: {', '.join(profiles())}",
             "runs:" if rows else "runs: none",
-            *(line for row in rows for line in _lines(row)),
+            *(line for row in rows for line in (_lines(row) if verbose else _brief(row, width))),
             *(f"left out: {visible(line)}" for line in unreadable),
         ]
     )
@@ -112,6 +118,16 @@ def text() -> str:
 def profiles() -> list[str]:
     """Names of the emulator's profiles."""
     return sorted(path.stem for path in paths.PROFILES.glob("*.toml"))
+
+
+def _brief(row: ListedRun, width: int) -> list[str]:
+    """One line: name, day, change of the answer, and as much of it as the line holds; what still stands."""
+    change = None if str(Verdict.INCONCLUSIVE) in row.answer else _CHANGE.search(row.answer)
+    answer = row.answer or ("not analysed" if row.state == "measured" else row.state)
+    line = f"  {row.run:<{width}}  {row.begun_utc[:10]}  {change[0] if change else '':>8}  {visible(answer)}"
+    most = terminal_width()
+    lines = [line if len(line) <= most else f"{line[: most - 1].rstrip()}…"]
+    return [*lines, f"    {row.standing}"] if row.standing else lines
 
 
 def _lines(row: ListedRun) -> list[str]:
@@ -123,7 +139,8 @@ def _lines(row: ListedRun) -> list[str]:
     ]
 
 
-def _run_row(run: Run) -> ListedRun:
+def listed(run: Run) -> ListedRun:
+    """Describe one run, from its folder."""
     manifest, report = run.manifest, run.folder / "report.html"
     return ListedRun(
         run=run.name,

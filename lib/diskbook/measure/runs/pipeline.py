@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from diskbook.cloud import kinds
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, Stopped
-from diskbook.measure.runs import debug, notebook_process, outcome, stage, stages
+from diskbook.measure.runs import announcement, debug, notebook_process, outcome, stage, stages
 from diskbook.measure.runs.outcome import Outcome
 from diskbook.measure.runs.progress import Progress
 from diskbook.measure.runs.refused import is_unmade, is_void
-from diskbook.results import plan as plans, session
+from diskbook.results import session
 from diskbook.results.run import Run
 
 __all__ = ["Outcome", "dropped_if_refused", "execute"]
@@ -55,8 +55,8 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
     """
     run.check_signed()
     sources, file = stage.notebooks(run, scenario)
-    planned, left = _count_trials(run)
-    progress = Progress(run.folder / "ledger.jsonl", planned, planned - left)
+    planned, left = announcement.count_trials(run)
+    progress = Progress(run.folder / "ledger.jsonl", planned, planned - left, announcement.stage_seconds(run))
     with session.session(run), stage.signals(), notebook_process.scratch() as scratch:
         try:
             session.record_kept(run, keep)
@@ -100,10 +100,3 @@ def _tear_down(run: Run, failure: BaseException | None) -> None:
             with contextlib.suppress(DiskbookError):  # what stands matters more
                 outcome.of(run)
         raise both from failure
-
-
-def _count_trials(run: Run) -> tuple[int, int]:
-    """How many trials are planned, and how many of them lie in blocks that are not complete."""
-    blocks = plans.blocks_of(run)
-    left = [block for origin in stages.origins(run.scenario) for block in plans.remaining(run, origin)]
-    return sum(len(block.trials) for block in blocks), sum(len(block.trials) for block in left)

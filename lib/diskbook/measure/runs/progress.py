@@ -1,10 +1,12 @@
-"""Progress of a run, read from its ledger: a bar on a terminal, plain lines in a log."""
+"""Progress of a run, read from its ledger: one bar over all stages on a terminal, plain lines in a log."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +30,38 @@ class Progress:
         How many trials are planned in all.
     done
         How many of them earlier sessions of the run have done.
+    stages_s
+        How long each stage is expected to take, by the first letter of its name; without it there is no bar.
     """
 
-    def __init__(self, ledger: Path, trials: int, done: int = 0) -> None:
+    def __init__(
+        self, ledger: Path, trials: int, done: int = 0, stages_s: Mapping[str, float] | None = None
+    ) -> None:
         self._ledger = ledger
         self._position = ledger.stat().st_size if ledger.exists() else 0
         self._trials = trials
         self._done = done
-        self._bar: tqdm[Any] | None = None
+        self._left = trials - done
+        self._stages_s = dict(stages_s or {})
+        self._bar = _bar(sum(self._stages_s.values())) if stages_s and sys.stdout.isatty() else None
+        self._drawn_s = 0.0
         self._told_expiry = ""
+
+    def begin(self, stage: str) -> None:
+        """Show that a stage begins."""
+        if self._bar is None:
+            self.say(f"{stage} ...")
+        else:
+            self._bar.set_postfix_str("", refresh=False)
+            self._bar.set_description_str(stage)
+
+    def end(self, stage: str, seconds: float) -> None:
+        """Show that a stage has ended, and how long it took."""
+        self.say(f"{stage} done in {seconds:.0f} s")
+        if self._bar is not None:
+            past = sum(expected for name, expected in self._stages_s.items() if name <= stage[:1])
+            self._bar.n = max(past, self._bar.n)
+            self._bar.refresh()
 
     def say(self, text: str) -> None:
         """Print a line, above the bar where there is one."""
@@ -45,6 +70,9 @@ class Progress:
 
     def follow(self) -> None:
         """Show what was added to the ledger since the last look."""
+        if self._bar is not None and time.monotonic() - self._drawn_s >= 1:
+            self._bar.refresh()
+            self._drawn_s = time.monotonic()
         if not self._ledger.exists():
             return
         with self._ledger.open("rb") as file:
@@ -89,20 +117,13 @@ class Progress:
         what = f"{event['arm']} {event['workload']}"
         if event["status"] != "ok":
             self.say(f"  trial failed (attempt {event['attempt']}): {what}: {event['error']}")
-        elif sys.stdout.isatty():
-            self._advance(what)
+        elif self._bar is not None:
+            self._bar.set_postfix_str(f"trial {self._done}/{self._trials}, {what}", refresh=False)
+            self._bar.update(self._stages_s.get("2", 0.0) / max(1, self._left))
         else:
             block = "evidence" if event.get("evidence_s") else f"block {event['block']}"
             place = f"replicate {event['replicate']} {block}"
             self.say(f"  trial {self._done:>3}/{self._trials}  {place}  {what:<26} {event['seen']}")
-
-    def _advance(self, what: str) -> None:
-        if self._bar is None:
-            columns = shutil.get_terminal_size().columns
-            before = self._done - 1
-            self._bar = tqdm(total=self._trials, initial=before, unit="trial", leave=False, ncols=columns)
-        self._bar.set_postfix_str(what, refresh=False)
-        self._bar.update(1)
 
     def _finding(self, event: dict[str, Any]) -> None:
         self.say(f"  check {event['name']}: {'as expected' if event['ok'] else 'FAILED'}: {event['text']}")
@@ -156,3 +177,12 @@ class Progress:
         self.say(
             f"  machine {event['machine']} did not answer: it was {event['found']}, and was {event['done']}"
         )
+
+
+def _bar(total_s: float) -> tqdm[Any]:
+    """Make the bar, in seconds as expected; a terminal may not know its size."""
+    columns, rows = (size or usual for size, usual in zip(shutil.get_terminal_size(), (80, 24), strict=True))
+    form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+    return tqdm(
+        total=total_s, file=sys.stdout, leave=False, ncols=columns, nrows=rows, smoothing=0, bar_format=form
+    )

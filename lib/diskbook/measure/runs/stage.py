@@ -93,7 +93,7 @@ def executing(run: Run, source: Path, place: Path, progress: Progress, file: Pat
         When it fails; what was executed is kept.
     """
     name, started = source.stem, time.monotonic()
-    progress.say(f"{name} ...")
+    progress.begin(name)
     parameters = {"run": os.path.relpath(run.folder, paths.ROOT)}
     log = place / f"{name}.log"
     with log.open("wb") as output:
@@ -114,13 +114,12 @@ def executing(run: Run, source: Path, place: Path, progress: Progress, file: Pat
         finally:
             notebook_process.end(child)
             progress.follow()
-            progress.close()
             with contextlib.suppress(DiskbookError):  # why the stage ended matters more
                 _keep_executed(run, place / source.name)
     if child.returncode != 0:
         raise _failure(run, name, child.returncode, log.read_text(errors="replace"), resume(run, file))
     _keep_executed(run, place / source.name)
-    progress.say(f"{name} done in {time.monotonic() - started:.0f} s")
+    progress.end(name, time.monotonic() - started)
 
 
 def _await_begin(child: subprocess.Popen[bytes], executed: Path) -> None:

@@ -15,7 +15,7 @@ COMPARISONS = "comparisons.csv"
 
 
 def of_run(run: Run) -> str:
-    """Answer of an analysed run in one sentence, from its comparisons.csv, or what its analysis says itself.
+    """Answer of an analysed run in one sentence, as its analysis wrote it, else from its comparisons.csv.
 
     Raises
     ------

@@ -30,7 +30,6 @@ ANALYSES: Mapping[str, ModuleType] = LazyTable(
         "nested_resiliency": "diskbook.clusters.analysis.nested_resiliency",
         "s2d_azure": "diskbook.clusters.analysis.s2d_azure",
         "shared_zrs": "diskbook.report.analysis.shared_zrs",
-        "zone_disks": "diskbook.report.analysis.zone_disks",
     },
     "analysis of scenarios",
 )

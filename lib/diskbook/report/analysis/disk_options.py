@@ -243,7 +243,7 @@ PAIRS = (("F", "G"), ("L", "H"))
 def label_claim(a: Analysis) -> list[str]:
     """Set the claim that the label lowers access times against the article's own table and this run."""
     printed = _printed_access_times()
-    changes = {labelled: quantities.ratio(printed[labelled] / printed[plain]) for labelled, plain in PAIRS}
+    changes = {labelled: quantities.change(printed[labelled] / printed[plain]) for labelled, plain in PAIRS}
     parts = [
         f"{labelled} {printed[labelled]:g} against {plain} {printed[plain]:g} ms ({changes[labelled]})"
         for labelled, plain in PAIRS

@@ -8,10 +8,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.design.vocabulary import SILENCE_S, TAKE_OVER_STEPS, Provenance
-from diskbook.report import figures
-from diskbook.report.analysis.cache import once
 from diskbook.report.analysis.run import Analysis
-from diskbook.report.figures import Picture
 from diskbook.report.show.html import Html, table
 
 KINDS = {"cold": "cold VM", "standby": "standby VM, disk moved", "shared": "shared disk"}
@@ -104,31 +101,6 @@ def _drill_in_words(event: Mapping[str, Any]) -> str:
         + (f"; {late:,} more were acknowledged after the take-over had begun, and not read back" * bool(late))
         + again * (event.get("attempt", 1) > 1)
     )
-
-
-def timeline(a: Analysis) -> pd.DataFrame:
-    """One row a drill and step: when it began after the last acknowledged write, and how long it took."""
-    rows = []
-    for event in drills(a):
-        begin = 0.0
-        for step in event.get("steps", ()):
-            about = {key: event[key] for key in ("name", "replicate", "kind", "failure")}
-            rows.append({**about, **step, "begin_s": begin})
-            begin += step["unscaled_s"]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-@once
-def drill_figure(a: Analysis) -> Picture:
-    """Draw the steps of each drill."""
-    done = [event for event in drills(a) if event["status"] == "ok"]
-    several = len({event["replicate"] for event in done}) > 1
-    names = {
-        (event["replicate"], event["name"]): f"{KINDS[event['kind']]},\n{FAILURES[event['failure']]}"
-        + (f", replicate {event['replicate']}" if several else "")
-        for event in done
-    }
-    return figures.drill(timeline(a), names, TAKE_OVER_STEPS, a.provenance, a.run.name)
 
 
 def _is_emulated(a: Analysis) -> bool:

@@ -34,4 +34,4 @@ def with_history(a: Analysed, runs: Sequence[str]) -> list[str]:
 
 
 def _ratio(estimate: Estimate) -> str:
-    return quantities.ratio(estimate.ratio, estimate.low, estimate.high, estimate.level)
+    return quantities.change(estimate.ratio, estimate.low, estimate.high, estimate.level)

@@ -53,14 +53,18 @@ def headline(a: Analysis) -> str:
     """Answer the scenario's question in a sentence: the first curve; "" where the run compares arms."""
     if headlines.of(a.comparisons, a.scenario).rows:
         return ""
-    return next(iter(answer(a)), f"{a.provenance}: nothing was measured")
+    cells = _cells(a)
+    if cells.empty:
+        return headlines.said_of(a.provenance, "nothing was measured")
+    _, rows = next(iter(cells.groupby(["arm", "kind"], sort=False)))
+    return headlines.said_of(a.provenance, "; ".join(_latency_and_rate(a, rows)))
 
 
 def answer(a: Analysis) -> list[str]:
     """Say for reads and writes: latency of a single I/O, highest rate, and the knee between them."""
     cells = _cells(a)
     lines = [_of_curve(a, rows) for _, rows in cells.groupby(["arm", "kind"], sort=False)]
-    return [f"{a.provenance}: {line}" for line in [*lines, *_commits(a)]]
+    return [headlines.said_of(a.provenance, line) for line in [*lines, *_commits(a)]]
 
 
 def knee_table(a: Analysis) -> Html:
@@ -106,18 +110,22 @@ def _chosen(a: Analysis) -> pd.DataFrame:
 
 def _of_curve(a: Analysis, cells: pd.DataFrame) -> str:
     """One curve in a sentence."""
-    kind = str(cells["kind"].iloc[0])
-    block = f"{int(cells['block_size_bytes'].iloc[0]) // KIB}K"
-    arm = a.labels[str(cells["arm"].iloc[0])]
-    single = cells[cells["outstanding"] == 1]
-    first = f"a single {block} {kind} takes {single['lat_mean_ms'].iloc[0]:.3g} ms" if len(single) else ""
-    best = cells.sort_values("iops").iloc[-1]
-    most = f"the highest rate is {best['iops']:,.0f} IOPS, with {best['outstanding']:.0f} in flight"
     held = cells["label"].isin(_HELD)
     limit = f", where {int(held.sum())} of {len(cells)} depths wait in a queue" if held.any() else ""
-    return "; ".join(
-        filter(None, [f"{arm}, {block} {kind}: {first}", f"{most}{limit}", _knee_words(a, kind)])
-    )
+    words = "; ".join(_latency_and_rate(a, cells))
+    return "; ".join(filter(None, [f"{words}{limit}", _knee_words(a, str(cells["kind"].iloc[0]))]))
+
+
+def _latency_and_rate(a: Analysis, cells: pd.DataFrame) -> list[str]:
+    """Latency of a single I/O, where it was measured, and the highest rate of one curve."""
+    kind, arm = str(cells["kind"].iloc[0]), a.labels[str(cells["arm"].iloc[0])]
+    block = f"{int(cells['block_size_bytes'].iloc[0]) // KIB}K"
+    single = cells[cells["outstanding"] == 1]
+    best = cells.sort_values("iops").iloc[-1]
+    most = f"the highest rate is {best['iops']:,.0f} IOPS, with {best['outstanding']:.0f} in flight"
+    if single.empty:
+        return [f"{arm}, {block} {kind}: {most}"]
+    return [f"one {block} {kind} on {arm} takes {single['lat_mean_ms'].iloc[0]:.3g} ms", most]
 
 
 def _knee_words(a: Analysis, kind: str) -> str:

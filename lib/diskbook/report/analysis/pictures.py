@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from diskbook.design.model import Workload
-from diskbook.design.vocabulary import Label, Verdict
+from diskbook.design.vocabulary import Verdict
 from diskbook.facts import quantities
 from diskbook.report import figures
 from diskbook.report.figures import Picture
 from diskbook.report.show import headlines, sentences
 from diskbook.report.show.analysed import Analysed
-from diskbook.stats import evidence, limits
+from diskbook.stats import evidence
 
 
 def ratios(a: Analysed) -> Picture:
@@ -35,15 +34,6 @@ def percentile_plot(a: Analysed) -> Picture:
     depth, names = _shallowest(plain or a.scenario.workload)
     title = f"The slow I/Os at queue depth {depth}: percentiles of total latency by arm"
     return figures.tail(a.tables.bins, a.trials, a.looks, a.words, names, title, a.run.name)
-
-
-def iops_and_caps(a: Analysed) -> Picture:
-    """Draw IOPS at each depth, with the limits in force."""
-    picture = figures.rates(a.trials, a.cells, a.looks, _panels(a), _cap_title(a), a.run.name)
-    finer = evidence.grain_words(a.tables.metrics)
-    if not (finer and a.cells["evidence"].str.startswith(limits.BY_PLATFORM).any()):
-        return picture
-    return replace(picture, description=f"{picture.description} Caps are also known by metrics: {finer}.")
 
 
 def load_curve(a: Analysed) -> Picture | None:
@@ -70,29 +60,7 @@ def _ratio_title(a: Analysed) -> str:
     plain = sentences.is_plain(row)
     load = sentences.load_words(a.scenario.workload_named(row["workload"]), plain=plain)
     arm, base = a.labels[row["arm"]], a.labels[row["base_arm"]]
-    finding = f"{arm} takes {quantities.ratio(row['ratio'])} as long as {base}"
+    finding = f"{arm} takes {quantities.changed(row['ratio'], 'longer', 'less time')} than {base}"
     if row["verdict"] != Verdict.DIFFERENCE:
         finding = f"{arm} against {base}: {row['verdict']}"
     return f"{load[0].upper()}{load[1:]}: {finding}"
-
-
-def _cap_title(a: Analysed) -> str:
-    capped = a.cells[a.cells["label"] == Label.CAPPED]
-    queues = a.cells[a.cells["label"] == Label.SATURATED]
-    if capped.empty and len(queues):
-        depths = ", ".join(f"{depth:.0f}" for depth in sorted(set(queues["outstanding"])))
-        return f"At queue depth {depths} a limit that is not known sets the rate, not the disk"
-    if capped.empty:
-        return "IOPS by queue depth: no cell sits on a cap"
-    depths = ", ".join(f"{depth:.0f}" for depth in sorted(set(capped["outstanding"])))
-    limit = " and the ".join(sorted({limits.limit_words(row) for _, row in capped.iterrows()}))
-    return f"At queue depth {depths} the {limit} sets the rate, not the disk"
-
-
-def _panels(a: Analysed) -> dict[str, list[str]]:
-    """Workloads of one kind over depths, by panel title; commits and held rates stand in none."""
-    panels: dict[str, list[str]] = {}
-    for item in a.scenario.workload:
-        if item.sync != "fdatasync" and item.rate is None:
-            panels.setdefault(a.words[item.name].rpartition(",")[0], []).append(item.name)
-    return panels or {"every load": [item.name for item in a.scenario.workload]}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:  # nbconvert and nbformat take a second to import, which a ker
 
 HIDDEN_CELLS = {"remove-cell", "parameters", "injected-parameters"}
 HIDDEN_INPUTS = {"hide-input", "remove-input"}
+REVIEWERS = "For reviewers"
+"""Heading of the section that a report folds and paper leaves out."""
 _HERE = Path(__file__).parent
 STYLE = show_html.STYLE
 BANNERS = {
@@ -39,7 +43,9 @@ BANNERS = {
 }
 """First word, the rest on a screen, the rest on a telephone: the banner is one line on both."""
 _HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
+_FIRST_HEADING = re.compile(r"<h2 .*?</h2>", re.DOTALL)
 _ANCHOR = re.compile(r'<h(?P<level>[1-6]) id="(?P<id>[^>]*)">')
+_CELL_ID = re.compile(r' id="cell-id=[^"]*"')
 _NO_ANCHOR = re.compile(r"[^a-zA-Z0-9]+")
 _MARK = re.compile(r'<a class="anchor-link" [^>]*>[^<]*</a>')
 _LINK = re.compile(r'<a href="(?P<to>(?!#|[a-zA-Z][\w+.-]*:)[^"]*)"[^>]*>(?P<words>.*?)</a>', re.DOTALL)
@@ -121,7 +127,42 @@ def prepare() -> type[HTMLExporter]:
 
 
 def _body(notebook: nbformat.NotebookNode) -> str:
-    """Cells as HTML without inputs; scripts, styles and math loaders are left out."""
+    """Cells as HTML; what is for reviewers is folded. Scripts, styles and math loaders are left out."""
+    exporter = _exporter()
+    before, reviewers, after = (_exported(exporter, notebook, cells) for cells in _parts(notebook.cells))
+    head = _FIRST_HEADING.search(reviewers)
+    if head is None:
+        return f"{before}{reviewers}{after}"
+    rest = reviewers.replace(head[0], "", 1)
+    return f'{before}<details class="reviewers"><summary>{head[0]}</summary>{rest}</details>{after}'
+
+
+def _parts(cells: Sequence[nbformat.NotebookNode]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Cells before the section for reviewers, those of it, and those from the next section on."""
+    heads = [place for place, cell in enumerate(cells) if _begins_section(cell)]
+    first = next((place for place in heads if cells[place].source.startswith(f"## {REVIEWERS}")), len(cells))
+    last = next((place for place in heads if place > first), len(cells))
+    shown = [cell.cell_type != "code" or bool(cell.get("outputs")) for cell in cells]
+    ranges = (0, first), (first, last), (last, len(cells))
+    begin, middle, end = ([cells[n] for n in range(*reach) if shown[n]] for reach in ranges)
+    return begin, middle, end
+
+
+def _begins_section(cell: nbformat.NotebookNode) -> bool:
+    return bool(cell.cell_type == "markdown" and cell.source.startswith("## "))
+
+
+def _exported(exporter: HTMLExporter, notebook: nbformat.NotebookNode, cells: list[Any]) -> str:
+    if not cells:
+        return ""
+    part = copy.copy(notebook)
+    language = {"name": "python", "pygments_lexer": "python"}
+    part.cells, part.metadata = cells, type(notebook)(language_info=type(notebook)(language))
+    return _CELL_ID.sub("", str(exporter.from_notebook_node(part)[0]))
+
+
+def _exporter() -> HTMLExporter:
+    """Exporter of cells: the input of those that are not tagged is shown."""
     from traitlets.config import Config
 
     exporter_of = prepare()
@@ -129,15 +170,14 @@ def _body(notebook: nbformat.NotebookNode) -> str:
     settings.HTMLExporter.template_name = "basic"
     settings.HTMLExporter.mathjax_url = ""
     settings.HTMLExporter.require_js_url = ""
-    settings.HTMLExporter.exclude_input = True
+    settings.HTMLExporter.exclude_input_prompt = True
     settings.HTMLExporter.exclude_output_prompt = True
     settings.TagRemovePreprocessor.enabled = True
     settings.TagRemovePreprocessor.remove_cell_tags = HIDDEN_CELLS
     settings.TagRemovePreprocessor.remove_input_tags = HIDDEN_INPUTS
     exporter = exporter_of(config=settings)
     exporter.register_preprocessor("nbconvert.preprocessors.TagRemovePreprocessor", enabled=True)
-    body, _ = exporter.from_notebook_node(notebook)
-    return str(body)
+    return exporter
 
 
 def _page(title: str, run: str, provenance: str, body: str) -> str:

@@ -26,7 +26,7 @@ from diskbook.report.analysis import (
 )
 from diskbook.report.analysis.published import compared as published_compared, figures as published
 from diskbook.report.figures import ArmLook, Picture
-from diskbook.report.show import headlines, sentences, tool as show_tool
+from diskbook.report.show import lead, sentences, tool as show_tool
 from diskbook.report.show.analysed import ReplicateCost
 from diskbook.results import plan as plans, tables as store_tables
 from diskbook.results.run import Run, open_run
@@ -95,8 +95,8 @@ class Analysis:
 
     @cached_property
     def headline(self) -> str:
-        """The answer in a few words: that of the scenario's module, else the first decided comparison."""
-        return self.own_headline or headlines.headline(self.comparisons, self.scenario)
+        """The answer in a sentence: that of the scenario's module, else the first decided comparison."""
+        return self.own_headline or lead.sentence(self)
 
     @cached_property
     def own_headline(self) -> str:
@@ -211,11 +211,6 @@ class Analysis:
     def percentile_plot(self) -> Picture:
         """Latency percentiles at queue depth 1, or the lowest depth there is."""
         return run_pictures.percentile_plot(self)
-
-    @cached_property
-    def iops_and_caps(self) -> Picture:
-        """IOPS at each depth, with the limits in force."""
-        return run_pictures.iops_and_caps(self)
 
     @cached_property
     def load_curve(self) -> Picture | None:

@@ -21,7 +21,7 @@ ARTICLE = "shared-zrs"
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
-    return (a.ratios, a.iops_and_caps, a.all_trials, drill_picture(a))
+    return (a.ratios, a.all_trials)
 
 
 def claims_table(a: Analysis) -> Html:
@@ -59,7 +59,7 @@ def probe_table(a: Analysis) -> Html:
             "Disk": row["disk_id"].rsplit("/", 1)[-1],
             "Read from": zones[row["zone"]],
             "Latency, ms": row["lat_ms"],
-            "Ratio to the nearest": _ratio(row),
+            "Change from the nearest": _ratio(row),
             "Blocks": row["n_blocks"],
             "Verdict": row["verdict"],
         }
@@ -80,8 +80,7 @@ def probe_words(a: Analysis) -> list[str]:
             continue
         farther = zones[zones["verdict"] == FARTHER].sort_values("ratio").to_dict("records")
         others = " and ".join(
-            f"{names[row['zone']]} takes "
-            f"{quantities.ratio(row['ratio'], row['ci_low'], row['ci_high'])}, as long"
+            f"{names[row['zone']]} {quantities.change(row['ratio'], row['ci_low'], row['ci_high'])}"
             for row in farther
         )
         lines.append(
@@ -106,14 +105,9 @@ def drill_words(a: Analysis) -> list[str]:
     return failover.drill_words(a)
 
 
-def drill_picture(a: Analysis) -> Picture:
-    """Figure of the zone drills, step by step."""
-    return failover.drill_figure(a)
-
-
 def _ratio(row: dict[Any, Any]) -> str:
     if row["ratio"] == 1.0:
-        return "1"
+        return "none"
     if pd.isna(row["ci_low"]):
-        return f"{quantities.ratio(row['ratio'])}, no interval"
-    return quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"])
+        return f"{quantities.change(row['ratio'])}, no interval"
+    return quantities.change(row["ratio"], row["ci_low"], row["ci_high"])

@@ -22,11 +22,7 @@ def results(a: Analysis) -> list[Path]:
     path = a.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, a.comparisons)
     write_atomic(path, csv_text(checked))
-    own = a.run.folder / HEADLINE_FILE
-    if a.own_headline:
-        write_atomic(own, f"{a.own_headline}\n")
-    else:
-        own.unlink(missing_ok=True)
+    write_atomic(a.run.folder / HEADLINE_FILE, f"{a.headline}\n")
     return [path, protocol.write(a), *export_figures(a, a.run.folder / "figures")]
 
 
@@ -79,4 +75,4 @@ def figures_of(a: Analysis) -> tuple[Picture, ...]:
         pictures: tuple[Picture, ...] = draw(a)
         return pictures
     curve = (a.load_curve,) if a.load_curve else ()
-    return (a.ratios, a.all_trials, a.percentile_plot, a.iops_and_caps, *curve)
+    return (a.ratios, a.all_trials, a.percentile_plot, *curve)

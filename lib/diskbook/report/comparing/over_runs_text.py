@@ -43,11 +43,11 @@ def _kind(row: OfRuns) -> str:
 
 
 def ratios(row: OfRuns) -> str:
-    """Median and ends of the ratios: "median 2.39 times, 2.31 times (run-a) to 2.52 times (run-b)"."""
+    """Median and ends of the ratios: "median +139 %, +131 % (run-a) to +152 % (run-b)"."""
     if row.range is None:
         return "no ratio"
     median, low, high = (
-        quantities.ratio(value) for value in (row.range.median, row.range.smallest, row.range.largest)
+        quantities.change(value) for value in (row.range.median, row.range.smallest, row.range.largest)
     )
     return f"median {median}, {low} ({row.range.smallest_run}) to {high} ({row.range.largest_run})"
 

@@ -295,7 +295,7 @@ def _note(item: Pair, verdict: Verdict, alpha: float) -> list[str]:
     if verdict is Verdict.EQUIVALENT:
         return []
     _, low, high = item.ratio
-    beyond = "the interval leaves out 1, but not after allowing for the other comparisons made"
+    beyond = "the interval leaves out 0, but not after adjusting for the other comparisons made"
     return [beyond if low > 1 or high < 1 else _more(item, alpha)]
 
 
@@ -310,7 +310,7 @@ def _more(item: Pair, alpha: float) -> str:
     number = power.for_two_runs(sd, item.margin, 0.8, df, 1 + int(min(freedoms)), alpha)
     how_many = f"about {number}" if number <= _MOST else f"more than {_MOST}"
     return (
-        f"nothing can be told: to find a ratio of ratios of {1 + item.margin:g} in 80 % of such pairs takes "
+        f"nothing can be told: to find a change of {percent(item.margin)} in 80 % of such pairs takes "
         f"{how_many} replicates of each run, from this spread (s.d. {percent(sd, '.2g')})"
     )
 

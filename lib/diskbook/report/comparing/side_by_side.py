@@ -237,7 +237,7 @@ def _summed(rows: pd.DataFrame, notes: Notes) -> pd.DataFrame:
 
 
 def _times(value: float) -> str:
-    return "–" if math.isnan(value) else quantities.ratio(value)
+    return "–" if math.isnan(value) else quantities.change(value)
 
 
 def unread(answers: Answers) -> Html:

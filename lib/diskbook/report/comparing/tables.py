@@ -54,15 +54,15 @@ def shown(beside: Beside) -> Table:
         {
             "Comparison": f"{beside.words(pair.key)} ({pair.family})",
             **({"Runs": f"{pair.other} / {pair.first}"} if several else {}),
-            (f"{pair.first}: its ratio"): ratio_words(pair.ratios[0]),
-            ("Ratio of the other" if several else f"{pair.other}: its ratio"): ratio_words(pair.ratios[1]),
-            ("Ratio of ratios" if several else f"{pair.other} / {pair.first}"): ratio_of_ratios_words(pair),
+            (f"{pair.first}: its change"): ratio_words(pair.ratios[0]),
+            ("Change of the other" if several else f"{pair.other}: its change"): ratio_words(pair.ratios[1]),
+            ("Other / first" if several else f"{pair.other} / {pair.first}"): ratio_of_ratios_words(pair),
             "Verdict": f"{verdict_words(pair)} {' '.join(notes.mark(note) for note in pair.notes)}".strip(),
             "n": n_words(pair),
         }
         for pair in beside.pairs
     ]
-    caption = f"Ratios of ratios, each run against {beside.runs[0].name} ({beside.provenance})"
+    caption = f"Changes, each run against {beside.runs[0].name} ({beside.provenance})"
     return Table.of(rows, caption, notes)
 
 
@@ -70,14 +70,14 @@ def ratio_words(row: Row) -> str:
     """A run's own ratio with its interval."""
     if math.isnan(row["ratio"]):
         return "refused"
-    return quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+    return quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
 
 
 def ratio_of_ratios_words(pair: Pair) -> str:
     """The ratio of ratios with its interval, and with its scope where that is these disks."""
     if math.isnan(pair.ratio[0]):
         return "none"
-    words = quantities.ratio(*pair.ratio, pair.level)
+    words = quantities.change(*pair.ratio, pair.level)
     return f"{words}, {Scope.THESE}" if pair.scope is Scope.THESE else words
 
 

@@ -2,22 +2,63 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 
+from diskbook.facts import quantities
 from diskbook.facts.table_writers import Notes
 from diskbook.report.comparing import changed, tables
 from diskbook.report.comparing.compared import Beside
 from diskbook.report.comparing.fail_over import Outcome
-from diskbook.report.comparing.pairs import Pair
+from diskbook.report.comparing.pairs import Pair, label
 
 WIDTH = 80
 LONGEST = 24
 """Letters of a value that stands beside others in one line."""
 
 
+def brief(beside: Beside, outcome: Outcome | None = None) -> str:
+    """What `diskbook compare` prints: the runs, and one line per comparison as benchstat has it."""
+    several = len({pair.other for pair in beside.pairs}) > 1
+    first = beside.runs[0].letter
+    head = ("comparison", first, "other" if several else beside.runs[-1].letter, "change", "p", "n")
+    lines = [head, *(_line(pair, several=several) for pair in beside.pairs)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rows = [
+        "  ".join(cell.rjust(width) if n else cell.ljust(width) for n, (cell, width) in enumerate(pairs))
+        for pairs in (list(zip(line, widths, strict=True)) for line in lines)
+    ]
+    changes = quantities.many(len([row for row in beside.changes if row.kind != "hour"]), "setting")
+    notes = {note for pair in beside.pairs for note in pair.notes}
+    last = f"{changes} changed; {quantities.many(len(notes), 'note')} on these lines: -v shows them"
+    sections = [
+        "\n".join(_runs(beside)),
+        _wrapped("", beside.copies) if beside.copies else "",
+        "\n".join(row.rstrip() for row in rows) if beside.pairs else "",
+        "\n".join(_left_out(beside)),
+        last,
+        "" if outcome is None else _wrapped("", outcome.words),
+    ]
+    return "\n\n".join(filter(None, sections))
+
+
+def _line(pair: Pair, *, several: bool) -> tuple[str, ...]:
+    """Name, old and new change of the arms, change between the runs, p and n of one comparison."""
+    direction = f" ({pair.key[3]})"
+    name = label(pair.key).replace(direction, "" if pair.key[3] in pair.key[2] else direction)
+    old, new = (
+        "refused" if math.isnan(row["ratio"]) else quantities.change(row["ratio"]) for row in pair.ratios
+    )
+    words = tables.verdict_words(pair)
+    change = words if words == tables.UNTOLD else quantities.change(pair.ratio[0])
+    p = "" if pair.verdict is None else _p(pair.p_adjusted)
+    who = f" [{_pair_name(pair)}]" * several
+    return f"{name}{who}", old, new, change, p, tables.n_words(pair).removesuffix(" blocks")
+
+
 def text(beside: Beside, outcome: Outcome | None = None) -> str:
-    """All that `diskbook compare` prints."""
+    """All that `diskbook compare -v` prints."""
     notes = Notes()
     sections = [
         "\n".join(_runs(beside)),

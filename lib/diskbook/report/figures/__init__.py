@@ -14,13 +14,11 @@ from diskbook.report.figures.export import (
     html,
     refuse_others,
 )
-from diskbook.report.figures.failover import drill
 from diskbook.report.figures.forest import forest
 from diskbook.report.figures.load_curve import load_curve
 from diskbook.report.figures.percentiles import tail
 from diskbook.report.figures.predicted import drives
 from diskbook.report.figures.published import shares
-from diskbook.report.figures.rates import rates
 from diskbook.report.figures.runs_forest import runs_forest
 from diskbook.report.figures.strip import strip
 from diskbook.report.figures.style import ArmLook, Picture, looks
@@ -36,7 +34,6 @@ __all__ = [
     "credit",
     "data_csv",
     "depth_curves",
-    "drill",
     "drives",
     "export",
     "export_all",
@@ -44,7 +41,6 @@ __all__ = [
     "html",
     "load_curve",
     "looks",
-    "rates",
     "refuse_others",
     "runs_forest",
     "shares",

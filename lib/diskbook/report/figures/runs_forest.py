@@ -113,9 +113,8 @@ def _row(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:
 
 
 def _value(row: Mapping[Any, Any]) -> str:
-    """Ratio and interval of a run, without the level, which the note has."""
-    words = quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
-    value, _, interval = words.partition(", ")
+    """Change and interval of a run, without the level, which the note has."""
+    value, interval = quantities.change_parts(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
     return f"{value}, {interval.partition('CI ')[2]}" if interval else f"{value}, no interval"
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
 from diskbook.design.vocabulary import WITHHELD, Verdict
 from diskbook.facts import quantities
+from diskbook.facts.quantities import many
 from diskbook.facts.table_writers import capital
-from diskbook.report.show import header_card, headlines, locations, sentences
+from diskbook.report.show import headlines, lead, levels, locations, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.sentences import Row
 
@@ -19,25 +20,48 @@ MOST_ROWS = 12
 _LIMITS = (Verdict.CAPPED, Verdict.SATURATED)
 
 
+def title(a: Analysed) -> str:
+    """Say the finding as a title: of the scenario's module, else the claim of the leading headline."""
+    if (own := _own(a)) is not None:
+        return own[0]
+    row = headlines.of(a.comparisons, a.scenario).lead
+    if row is None:
+        return a.scenario.scenario.title
+    return headlines.said_of(a.provenance, lead.claim(row, a.scenario, a.labels))
+
+
+def opening(a: Analysed) -> list[str]:
+    """First paragraph of a post: of the scenario's module, else none but the answer."""
+    own = _own(a)
+    return [first(a)] if own is None else [own[1], first(a)]
+
+
+def first(a: Analysed) -> str:
+    """Describe a run in one sentence, as its description does: the answer with both values."""
+    return f"{capital(a.headline)}."
+
+
+def _own(a: Analysed) -> tuple[str, str] | None:
+    """Title and first paragraph of the scenario's module, where it has them."""
+    own: Any = getattr(getattr(a, "module", None), "post_lead", None)
+    return own(a) if callable(own) else None
+
+
+def others(a: Analysed) -> list[str]:
+    """Say every other headline that is decided in one sentence with both values."""
+    rows = [row for row in headlines.of(a.comparisons, a.scenario).others if headlines.is_decided(row)]
+    sentences_of = [lead.of_row(row, a).removeprefix(headlines.EMULATED) for row in rows]
+    return [locations.with_physical_zones(f"{capital(sentence)}.", a.trials) for sentence in sentences_of]
+
+
 def paragraphs(a: Analysed) -> list[str]:
-    """Answer the question: the leading headline with what it holds for, then the others that are decided."""
+    """Say how many headlines stay open, and what leads to the others that are decided."""
     lines = headlines.of(a.comparisons, a.scenario)
-    scope = header_card.scope(lines.lead, a)
-    if lines.lead is None:
-        return [f"{capital(a.headline)}. {scope}"]
-    decided = [sentence(row, a) for row in lines.others if headlines.is_decided(row)]
-    undecided = [row for row in lines.others if not (headlines.is_decided(row) or is_of_limits(row))]
-    lead = f"{sentence(lines.lead, a)} {scope}"
-    answers, left = [lead, " ".join(decided)], _undecided(undecided, lines)
-    # Where what was asked first is not decided, that comes before the answer to another question.
-    parts = [_own(a), *([left, *answers] if lines.before else [*answers, left])]
-    parts = [locations.with_physical_zones(part, a.trials) for part in parts]
-    return [part for part in parts if part]
-
-
-def _own(a: Analysed) -> str:
-    """The answer of the scenario's module as a paragraph; a post says at its top where numbers come from."""
-    return f"{capital(a.own_headline.removeprefix(f'{a.provenance}: '))}." if a.own_headline else ""
+    open_rows = [row for row in lines.rows if not (headlines.is_decided(row) or is_of_limits(row))]
+    number = many(len(lines.rows), "comparison")
+    left = f"Of {number} named before the run, {len(open_rows)} stayed open; 'Limits' says why."
+    also = "These comparisons were decided as well:" if others(a) else ""
+    return [part for part in (left if open_rows else "", also) if part]
 
 
 def of_limits(a: Analysed) -> list[str]:
@@ -45,29 +69,10 @@ def of_limits(a: Analysed) -> list[str]:
     rows = [row for row in headlines.of(a.comparisons, a.scenario).others if is_of_limits(row)]
     return [
         f"{what_words(row, a)}, {arm_words(row['arm'], a)} against {arm_words(row['base_arm'], a)}: "
-        f"{quantities.ratio(row['ratio'])}, since {_labelled(row['warnings'].partition(sentences.SO)[0], a)}."
+        f"{quantities.change(row['ratio'])}. "
+        f"{capital(_labelled(row['warnings'].partition(sentences.SO)[0], a))}."
         for row in rows
     ]
-
-
-def sentence(row: Row, a: Analysed) -> str:
-    """Say one comparison as an article would: what is higher with which arm, and how many times."""
-    what, arm, base = what_words(row, a), arm_words(row["arm"], a), arm_words(row["base_arm"], a)
-    if row["metric"] in sentences.METRIC_WORDS:
-        what = f"The {decapital(what)}"
-    verdict = Verdict.of(row["verdict"])
-    if is_of_limits(row):
-        return f"{what}, {arm} against {base}: {quantities.ratio(row['ratio'])}, a ratio of limits."
-    if verdict in WITHHELD or math.isnan(row["ratio"]):
-        return f"{what} has no ratio of {arm} against {base} ({row['verdict']})."
-    numbers = sentences.ratio_words(row) + sentences.attach_words(row)
-    if verdict is Verdict.DIFFERENCE:
-        way = "higher" if row["ratio"] > 1 else "lower"
-        return f"{what} is {way} with {arm} than with {base}: {numbers}."
-    if verdict is Verdict.EQUIVALENT:
-        margin = row["verdict"].removeprefix(f"{verdict} within ")
-        return f"{what} differs by less than {margin} between {arm} and {base}: {numbers}."
-    return f"{what} may or may not differ between {arm} and {base}: {numbers}."
 
 
 def what_words(row: Row, a: Analysed) -> str:
@@ -84,11 +89,6 @@ def arm_words(name: str, a: Analysed) -> str:
     words = a.labels[name].replace(", zone", " from zone")
     what, _, more = words.partition(", ")
     return f"{what} ({more})" if more and "(" not in words else words
-
-
-def decapital(text: str) -> str:
-    """Write a name of `what_words` within a sentence."""
-    return text[:1].lower() + text[1:]
 
 
 def table(a: Analysed) -> tuple[pd.DataFrame, str]:
@@ -109,25 +109,25 @@ def table(a: Analysed) -> tuple[pd.DataFrame, str]:
     return frame.drop(columns=empty), f"{what} ({a.provenance}){left}"
 
 
-def ratio(row: Row) -> str:
-    """Write the ratio of a comparison for a table: with its interval, of limits, or refused."""
+def change(row: Row) -> str:
+    """Write the change of a comparison for a table: with its interval, of limits, or refused."""
     if is_of_limits(row):
-        return f"{quantities.ratio(row['ratio'])}, of limits"
+        return f"{quantities.change(row['ratio'])}, of limits"
     if _is_refused(row):
         return "refused"
     if math.isnan(row["ci_low"]):
-        return f"{quantities.ratio(row['ratio'])}, no interval"
-    return quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+        return f"{quantities.change(row['ratio'])}, no interval"
+    return quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
 
 
 def _row(row: Row, a: Analysed) -> dict[str, str]:
-    has_interval = not (_is_refused(row) or math.isnan(row["ci_low"]))
+    value, base_value = levels.text(row, a.trials)
+    arm, base_arm = a.labels[row["arm"]], a.labels[row["base_arm"]]
     return {
         "What": what_words(row, a),
-        "Compared": f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}",
-        "Ratio": ratio(row),
-        "Difference": sentences.difference_words(row) if has_interval else "",
-        "Holds for": sentences.scope_words(row, a.scenario) if has_interval else "",
+        "First": f"{arm}: {value}",
+        "Second": f"{base_arm}: {base_value}",
+        "Change": change(row),
         "Verdict": str(row["verdict"]),
     }
 
@@ -157,15 +157,6 @@ def is_of_limits(row: Row) -> bool:
     """Whether a comparison has a ratio that is one of limits: of rates, where a cell sits on one."""
     is_rate = not str(row["metric"]).startswith("lat")
     return is_rate and Verdict.of(row["verdict"]) in _LIMITS and not math.isnan(row["ratio"])
-
-
-def _undecided(rows: Sequence[Row], lines: headlines.Headlines) -> str:
-    """Count what was asked and is not decided; empty where all is."""
-    if not rows:
-        return ""
-    are = "is" if len(rows) == 1 else "are"
-    number = f"Of the {len(lines.rows)} headline comparisons {len(rows)} {are} not decided"
-    return f"{number}; the section 'Limits' says why."
 
 
 def _labelled(text: str, a: Analysed) -> str:

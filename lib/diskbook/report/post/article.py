@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from diskbook.design import scenario_file
-from diskbook.design.vocabulary import Provenance, Verdict
+from diskbook.design.vocabulary import Provenance
 from diskbook.facts import table_writers
-from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.facts.table_writers import Table, markdown_escaped as escaped
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture
@@ -20,7 +21,7 @@ from diskbook.report.show import header_card
 
 FIGURES = 2
 """Figures of a post: an editor takes no more."""
-_RATIOS, _STRIP, _CAPS = "ratios", "all-trials", "iops-and-caps"
+_RATIOS, _STRIP = "ratios", "all-trials"
 
 
 def post(a: Analysis, pictures: Sequence[Picture], folder: str) -> str:
@@ -35,14 +36,19 @@ def post(a: Analysis, pictures: Sequence[Picture], folder: str) -> str:
     folder
         Name of their folder.
     """
+    title, opening = answer.title(a), answer.opening(a)
     parts = [
-        f"# {escaped(a.scenario.scenario.title)}",
-        _note(a),
-        f"*{escaped(a.scenario.scenario.question)}*",
+        f"---\ntitle: {json.dumps(visible(title), ensure_ascii=False)}\n"
+        f"description: {json.dumps(visible(answer.first(a)), ensure_ascii=False)}\n---",
+        f"# {escaped(title)}",
+        *(escaped(words) for words in opening[:-1]),
+        escaped(f"{opening[-1]} {limits.provenance(a)}".strip()),
+        f"The question was: *{escaped(a.scenario.scenario.question)}*",
         *(escaped(words) for words in answer.paragraphs(a)),
+        bullets([escaped(words) for words in answer.others(a)]),
         *_of_limits(a),
-        _findings(pictures),
-        *(_figure(number, picture, folder) for number, picture in enumerate(pictures, 1)),
+        *(part for number, picture in enumerate(pictures, 1) for part in _figure(number, picture, folder)),
+        "The numbers in one table:",
         table_writers.markdown(Table.of(*_table(a))),
         "## Method",
         numbered([escaped(line) for line in method.lines(a)]),
@@ -64,8 +70,8 @@ def owner_line(run: str) -> str:
 def chosen(a: Analysis, pictures: Sequence[Picture], names: Sequence[str] = ()) -> list[Picture]:
     """Pick the two figures that carry the answer, or those named.
 
-    They are the first of the analysis notebook, which leads with its answer, and the one after it; where
-    comparisons are refused for a limit, rather that of the limits. The strip of all trials is a last resort.
+    They are the first of the analysis notebook, which leads with its answer, and the one after it. The strip
+    of all trials is a last resort.
 
     Raises
     ------
@@ -79,15 +85,7 @@ def chosen(a: Analysis, pictures: Sequence[Picture], names: Sequence[str] = ()) 
     if len(set(names)) > FIGURES:
         raise UsageError(f"a post has at most {FIGURES} figures; name {FIGURES} with --figure")
     ranked = sorted(drawn.values(), key=lambda picture: picture.slug == _STRIP)
-    first, others = ranked[:1], ranked[1:]
-    if a.comparisons["verdict"].eq(Verdict.CAPPED).any():
-        others.sort(key=lambda picture: picture.slug != _CAPS)
-    return [drawn[name] for name in dict.fromkeys(names)] or [*first, *others][:FIGURES]
-
-
-def _note(a: Analysis) -> str:
-    words = limits.provenance(a)
-    return f"> {words}" if words else ""
+    return [drawn[name] for name in dict.fromkeys(names)] or ranked[:FIGURES]
 
 
 def _of_limits(a: Analysis) -> list[str]:
@@ -95,25 +93,19 @@ def _of_limits(a: Analysis) -> list[str]:
     if not lines:
         return []
     return [
-        "Where a limit sets the rate, a ratio says nothing of disks:",
+        "Where a limit sets the rate, the change is one of limits, not of disks:",
         bullets([escaped(line) for line in lines]),
     ]
 
 
-def _findings(pictures: Sequence[Picture]) -> str:
-    """Say what the figures show, in the words of their titles; that of the ratios is the answer again."""
-    parts = [
-        f"{item.title} (figure {number})." for number, item in enumerate(pictures, 1) if item.slug != _RATIOS
-    ]
-    return escaped(" ".join(parts))
-
-
-def _figure(number: int, picture: Picture, folder: str) -> str:
+def _figure(number: int, picture: Picture, folder: str) -> list[str]:
+    """A sentence that says what a figure shows, and the figure with its caption."""
     path = f"{folder}/{picture.slug}"
-    return (
-        f"![{escaped(picture.alt)}]({path}.svg)\n\n"
-        f"*Figure {number}. {escaped(picture.caption)}* ([PNG]({path}@2x.png), [numbers]({path}.csv))"
-    )
+    links = f"([PNG]({path}@2x.png), [numbers]({path}.csv))"
+    return [
+        f"{escaped(picture.title)} (figure {number}).",
+        f"![{escaped(picture.alt)}]({path}.svg)\n\n*Figure {number}. {escaped(picture.caption)}* {links}",
+    ]
 
 
 def _table(a: Analysis) -> tuple[pd.DataFrame, str]:

@@ -105,13 +105,14 @@ def _judged(a: Analysed) -> str:
     method = f"by Student's {row['method']}" if row["method"].startswith("t ") else f"({row['method']})"
     return (
         f"Judged: a block gives one log ratio; {100 * row['level']:.3g} % intervals {method}; p values of "
-        f"headlines adjusted by Holm; equal means an interval within {' or '.join(margins)} of 1."
+        f"headlines adjusted by Holm; equal means an interval within {' or '.join(margins)}."
     )
 
 
 def _checked(a: Analysed) -> str:
     passed = int((a.gates["status"] == GateStatus.PASSED).sum())
-    share = f"Checked: {passed} of {len(a.gates)} checks passed"
+    left = "" if passed == len(a.gates) else " (the report names the others)"
+    share = f"Checked: {passed} of {len(a.gates)} checks passed{left}"
     if a.provenance == Provenance.IMPORTED or not a.run.ledger() or not plans.is_written(a.run):
         return f"{share}; no plan shows what was asked before the run."
     changed = plans.is_scenario_changed(a.run)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from diskbook.facts import paths
-from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.errors import UsageError
 from diskbook.facts.files import write_atomic
 from diskbook.report.analysis import write as analysis_write
 from diskbook.report.analysis.run import Analysis
@@ -45,18 +45,12 @@ def write(a: Analysis, out: Path | None = None, names: Sequence[str] = (), *, fo
     ------
     UsageError
         When a post of another run is there, or a folder of no post, and is to stay.
-    DiskbookError
-        When the folder cannot be written.
     """
     target = (out or folder_of(a.run)) / f"{name_of(a.run)}.md"
     if not force:
         refuse_others(a.run, target)
     files = contents(a, names)
-    try:
-        _replace(target, files)
-    except OSError as error:
-        why = f"{target.parent} cannot be written ({error.strerror}): name another folder with --out"
-        raise DiskbookError(why) from None
+    _replace(target, files)
     return target
 
 

@@ -6,11 +6,11 @@ from importlib import import_module
 
 _NAMES = {
     "analysis": (
-        "answer", "attachments", "capped", "card", "cells", "comparisons", "doubts", "environment", "figure",
-        "files", "findings", "gates", "gates_in_words", "more_measuring", "noise_floor", "operations",
-        "over_time", "percentile_ratios", "percentiles", "protocol", "published", "strata",
-        "throttled",
+        "attachments", "capped", "cells", "comparisons", "doubts", "environment", "figure",
+        "findings", "gates", "headline_table", "more_measuring", "not_said", "operations", "over_time",
+        "percentile_ratios", "percentiles", "protocol", "published", "screen", "strata", "sure", "throttled",
     ),
+    "parameters": ("check_parameters",),
     "guest_table": ("guests",),
     "html": ("Html", "banner", "recorded", "table"),
     "run": ("target",),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from diskbook.report import figures
 from diskbook.report.figures import Picture
 from diskbook.report.show import (
-    answers,
     caveats,
     conformance,
     drift,
     facts,
-    header_card,
+    first_screen,
     html,
     sentences,
     tables,
@@ -29,19 +27,31 @@ def figure(picture: Picture) -> Html:
     return Html(figures.html(picture))
 
 
-def card(a: Analysed, lead: str = "") -> Html:
-    """Show the header card: answer, numbers with intervals, scope, what it ran on, and what limits it."""
-    return header_card.card(a, lead)
+def screen(a: Analysed) -> Html:
+    """Show the answer on one screen: question, both values with the change, arms, run and scope."""
+    return first_screen.screen(a)
+
+
+def sure(a: Analysed) -> Html:
+    """Say in three lines how far the answer can be trusted."""
+    return first_screen.sure(a)
+
+
+def not_said(a: Analysed) -> Html:
+    """Say in three lines what must not be concluded."""
+    return first_screen.not_said(a)
+
+
+def headline_table(a: Analysed) -> Html:
+    """Show headline comparisons and controls with both values, and why any of them is refused."""
+    return first_screen.table_of_headlines(a)
 
 
 def doubts(a: Analysed) -> Html:
-    """Say what speaks against the numbers of any measurement, or that nothing does: above all others."""
+    """Say what speaks against the numbers of any measurement; nothing where nothing does."""
+    if not a.compared.doubts:
+        return Html("")
     return caveats.section(a.compared.doubts, facts.n_trials(a), a.labels, a.words)
-
-
-def answer(a: Analysed) -> Html:
-    """List the headline comparisons in the order fixed before the run, each with its standing (protocol)."""
-    return tables.answer(answers.answers(a), answers.standings(a))
 
 
 def comparisons(a: Analysed) -> Html:
@@ -57,11 +67,6 @@ def strata(a: Analysed) -> Html:
 def gates(a: Analysed) -> Html:
     """Show how often each gate passed, and every one that did not, with cause and remedy."""
     return tables.gates(a.gates, a.labels, a.words)
-
-
-def gates_in_words(a: Analysed) -> Html:
-    """Say how many checks passed, which failed and which could not be made."""
-    return tables.bullets(sentences.gates_in_words(a.gates))
 
 
 def protocol(a: Analysed) -> Html:
@@ -99,11 +104,6 @@ def published(a: Analysed) -> Html:
     return tables.published(a.published, a.labels, a.words)
 
 
-def noise_floor(a: Analysed) -> Html:
-    """Say how far two disks of one kind differ: the floor below which a difference means little."""
-    return tables.bullets(sentences.noise_floor(a.comparisons, a.scenario))
-
-
 def over_time(a: Analysed) -> Html:
     """Say how rates and latencies moved within trials and over the run."""
     return tables.bullets(drift.sentences(a.trials, a.tables.series, a.labels, a.words))
@@ -137,8 +137,3 @@ def attachments(a: Analysed) -> Html:
 def environment(a: Analysed) -> Html:
     """Show versions, machines, zones, disks and dates."""
     return html.folded("Run, machines, disks and versions", html.table(facts.environment(a), "Environment"))
-
-
-def files(a: Analysed, paths: Sequence[Path]) -> Html:
-    """Show files written into the run folder, with their sizes."""
-    return html.table(tables.files(paths, a.run.folder), "Written by this notebook")

@@ -7,11 +7,6 @@ from diskbook.report.show.analysed import Analysed
 from diskbook.stats.protocol import KEYS
 
 
-def headline(a: Analysed) -> str:
-    """Answer the scenario's question in one sentence, which list, report and notebook share."""
-    return a.headline
-
-
 def answers(a: Analysed) -> list[str]:
     """Say every headline comparison, in the order of the scenario's file, one sentence each."""
     lines = headlines.answers(a.comparisons, a.scenario)

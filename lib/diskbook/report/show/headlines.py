@@ -13,10 +13,13 @@ from dataclasses import dataclass
 import pandas as pd
 
 from diskbook.design.model import Scenario
-from diskbook.design.vocabulary import Verdict
+from diskbook.design.vocabulary import Provenance, Verdict
+from diskbook.facts.table_writers import capital
 from diskbook.report.show import sentences
 from diskbook.report.show.sentences import Row
 
+EMULATED = "On the emulator, "
+"""How a sentence begins that may be copied out of an emulated run."""
 DECIDED = (Verdict.DIFFERENCE, Verdict.EQUIVALENT)
 NOTHING_NAMED = "no headline: the scenario compares nothing; the report shows what each cell reached"
 NOTHING_MEASURED = "no headline: nothing was measured that the scenario compares"
@@ -81,12 +84,18 @@ def headline(comparisons: pd.DataFrame, scenario: Scenario) -> str:
     """
     lines = of(comparisons, scenario)
     if lines.lead is None:
-        return _without(comparisons, scenario)
+        words = without(comparisons, scenario)
+        return said_of(str(comparisons["provenance"].iloc[0]), words) if len(comparisons) else words
     row = lines.lead
     brief = sentences.sentence(row, scenario, brief=True)
     if is_decided(row):
-        return f"{row['provenance']}: {brief}{_undecided_before(lines)}"
-    return f"{row['provenance']}: inconclusive: {brief}{_none_decided(lines)}"
+        return said_of(row["provenance"], f"{brief}{undecided_before(lines)}")
+    return said_of(row["provenance"], f"inconclusive: {brief}{_none_decided(lines)}")
+
+
+def said_of(provenance: str, sentence: str) -> str:
+    """Begin a sentence with its source, if that is the emulator."""
+    return f"{EMULATED}{sentence}" if Provenance.EMULATED in provenance else capital(sentence)
 
 
 def answers(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
@@ -95,17 +104,17 @@ def answers(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     return [f"{row['provenance']}: {sentences.sentence(row, scenario)}" for row in rows]
 
 
-def _without(comparisons: pd.DataFrame, scenario: Scenario) -> str:
+def without(comparisons: pd.DataFrame, scenario: Scenario) -> str:
     """Say that no headline was named, and what was compared all the same."""
     rows = sentences.chosen(comparisons).to_dict("records")
     if not rows:
         return NOTHING_MEASURED if scenario.comparison else NOTHING_NAMED
     number = f"{len(rows)} comparison{'s' * (len(rows) != 1)} to explore"
-    source = rows[0]["provenance"]
-    return f"{source}: no headline was named before the run; {number} ({_verdicts(rows)})"
+    return f"no headline was named before the run; {number} ({_verdicts(rows)})"
 
 
-def _undecided_before(lines: Headlines) -> str:
+def undecided_before(lines: Headlines) -> str:
+    """Say how many headlines come before the one that leads; "" for none."""
     if not lines.before:
         return ""
     number = len(lines.before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html as markup
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,12 @@ STYLE = (Path(__file__).parent / "style.css").read_text("utf-8")
 """Style of reports and of what notebooks show."""
 
 
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+_CELL_END = re.compile(r"</t[dh]>")
+_LINE_END = re.compile(r"</(?:tr|p|li|div|caption|summary|h\d|figcaption|section)>|<br>")
+_TAG = re.compile(r"<[^>]*>")
+
+
 class Html(str):
     """Text that a notebook shows as HTML."""
 
@@ -27,7 +35,12 @@ class Html(str):
         return f'<div class="diskbook">{self}</div>'
 
     def __repr__(self) -> str:
-        return f"<{len(self)} characters of HTML>"
+        """Write it as text: a table row per line, its cells apart by tabs."""
+        text = _STYLE.sub("", self)
+        for pattern, instead in ((_CELL_END, "\t"), (_LINE_END, "\n"), (_TAG, "")):
+            text = pattern.sub(instead, text)
+        lines = (line.rstrip() for line in markup.unescape(text).splitlines())
+        return "\n".join(filter(None, lines))
 
 
 def banner(provenance: str) -> Html:

@@ -30,6 +30,8 @@ SO = ", so that latency"
 """Where the reason of a rate on a limit goes on to its latency (`gates.limits`)."""
 _FIRST = re.compile(r"(?:\([^()]*\)|(?!; ).)*")
 """Text up to a semicolon that stands in no brackets."""
+LEAVES_OUT = "the interval leaves out 1"
+"""How the reason begins why an interval apart from no change shows no difference (`stats.verdicts`)."""
 METRIC_WORDS = {
     "lat_p50_ms": "median latency in a typical trial",
     "lat_p99_ms": "99th percentile of latency in a typical trial",
@@ -116,8 +118,8 @@ def _disks(row: Row, scenario: Scenario) -> str:
 
 
 def ratio_words(row: Row) -> str:
-    """Ratio and difference with intervals: "2.52 times, 95 % CI 2.45 to 2.60; +2.15 ms, 2.02 to 2.31"."""
-    words = quantities.ratio(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+    """Change and difference with intervals: "+152 % (95 % CI 145 to 160 %); +2.15 ms, 2.02 to 2.31"."""
+    words = quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
     if math.isnan(row["ci_low"]):
         words = f"{words}, no interval"
     difference = difference_words(row)
@@ -195,8 +197,10 @@ def _reasons(row: Row, *, brief: bool) -> str:
 
 
 def first_reason(row: Row) -> str:
-    """The first of the reasons that a comparison carries, brackets kept whole; empty without any."""
-    return str(_FIRST.match(str(row["warnings"]))[0])  # type: ignore[index]  # it matches any text
+    """The reason that decides, else the first one that a comparison carries, brackets kept whole."""
+    text = str(row["warnings"])
+    start = max(text.find(LEAVES_OUT), 0)
+    return str(_FIRST.match(text, start)[0])  # type: ignore[index]  # it matches any text
 
 
 def _of_limits(row: Row, scenario: Scenario, *, brief: bool = False) -> str:
@@ -205,7 +209,7 @@ def _of_limits(row: Row, scenario: Scenario, *, brief: bool = False) -> str:
         return ""
     if Verdict.of(row["verdict"]) in (Verdict.CAPPED, Verdict.SATURATED):
         limits = row["warnings"].partition(SO)[0]
-        return f"{quantities.ratio(row['ratio'])}, a ratio of limits: {limits}"
+        return f"{quantities.change(row['ratio'])}, a ratio of limits: {limits}"
     if math.isnan(row["ci_low"]) or OPEN_QUEUE not in row["warnings"]:
         return ""
     numbers = f"{ratio_words(row)} ({basis_words(row, scenario)})"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -44,14 +42,6 @@ def bullets(items: Sequence[str]) -> Html:
 def preformatted(text: str) -> Html:
     """Text of a command, as it prints it."""
     return Html(f"<pre>{escaped(text)}</pre>")
-
-
-def answer(items: Sequence[str], standings: Sequence[str] = ()) -> Html:
-    """List the headline comparisons in their order, each with what it is by the protocol."""
-    notes = [f'<p class="protocol">{escaped(capital(words))}.</p>' for words in standings]
-    lines = zip_longest(items or ["nothing to answer with"], notes, fillvalue="")
-    rows = "".join(f"<li><p>{escaped(capital(item))}.</p>{note}</li>" for item, note in lines)
-    return Html(f'<ol class="headlines">{rows}</ol>')
 
 
 def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
@@ -127,9 +117,9 @@ def _ratio_words(row: Mapping[Any, Any], notes: Notes) -> str:
     if math.isnan(row["ratio"]):
         return f"refused{note}"
     if math.isnan(row["ci_low"]):
-        return f"{quantities.ratio(row['ratio'])}, no interval{note}"
+        return f"{quantities.change(row['ratio'])}, no interval{note}"
     level = row.get("level", 0.95)
-    return f"{quantities.ratio(row['ratio'], row['ci_low'], row['ci_high'], level)}{note}"
+    return f"{quantities.change(row['ratio'], row['ci_low'], row['ci_high'], level)}{note}"
 
 
 def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -333,7 +323,7 @@ def _all_ios_ratio(row: Mapping[Any, Any], notes: Notes) -> str:
     if not (row["apart"] or alone):
         return ""
     note = f" {notes.mark(_APART)}" if row["apart"] else ""
-    return f"; of all I/Os {quantities.ratio(row['all_ios_ratio'])}{note}"
+    return f"; of all I/Os {quantities.change(row['all_ios_ratio'])}{note}"
 
 
 def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
@@ -365,9 +355,3 @@ def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
     queues = frame["verdict"].isin([Verdict.CAPPED, Verdict.SATURATED])
     rows = chosen(frame[queues]).to_dict("records")
     return bullets([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
-
-
-def files(paths: Sequence[Path], folder: Path) -> pd.DataFrame:
-    """Files with their sizes, by their path in the run folder."""
-    rows = [(str(path.relative_to(folder)), path.stat().st_size) for path in paths]
-    return pd.DataFrame(rows, columns=["File", "Bytes"])

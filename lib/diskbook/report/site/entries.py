@@ -22,7 +22,7 @@ from diskbook.facts import neighbours, quantities
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import capital
 from diskbook.report.analysis import answer as answers
-from diskbook.report.show import html, sentences
+from diskbook.report.show import headlines, html, lead, sentences
 from diskbook.results.run import Run, scenario_of
 
 HEADLINE = "headline"
@@ -62,6 +62,10 @@ class Entry:
     slug: str
     scenario: str
     title: str
+    claim: str
+    """What the leading headline found, as a title says it; without one the scenario's title."""
+    bars: tuple[tuple[str, float, str], ...]
+    """A bar per arm of that headline: its name, its share of the longer one, and its change."""
     question: str
     answer: str
     provenance: str
@@ -147,12 +151,15 @@ def _entry(
     comparisons: pd.DataFrame | None,
 ) -> Entry:
     page, provenance = folder / "report.html", manifest["provenance"]
+    claim, bars = _claim(scenario, provenance, comparisons)
     answer = "no answer yet: it was not analysed" if answer is None else answer
     return Entry(
         name=folder.name,
         slug=slug(folder.name),
         scenario=scenario.name,
         title=scenario.scenario.title,
+        claim=claim,
+        bars=bars,
         question=scenario.scenario.question,
         answer=capital(answer.removeprefix(f"{provenance}: ")),
         provenance=provenance,
@@ -163,6 +170,22 @@ def _entry(
         estimates=() if comparisons is None else tuple(_estimates(comparisons, scenario)),
         report=page if page.is_file() and not page.is_symlink() else None,
     )
+
+
+def _claim(
+    scenario: Scenario, provenance: str, comparisons: pd.DataFrame | None
+) -> tuple[str, tuple[tuple[str, float, str], ...]]:
+    """Say the finding of the leading headline, and draw its arms as bars where it has a number."""
+    row = None if comparisons is None else headlines.of(comparisons, scenario).lead
+    if row is None:
+        return scenario.scenario.title, ()
+    names = {arm.name: label(scenario, arm.name) for arm in scenario.arm}
+    claim = headlines.said_of(provenance, lead.claim(row, scenario, names))
+    if Verdict.of(row["verdict"]) in WITHHELD or math.isnan(row["ratio"]):
+        return claim, ()
+    ratio, longer = float(row["ratio"]), max(1.0, float(row["ratio"]))
+    changed = quantities.change(ratio)
+    return claim, ((names[row["arm"]], ratio / longer, changed), (names[row["base_arm"]], 1 / longer, ""))
 
 
 def slug(name: str) -> str:
@@ -212,7 +235,7 @@ def _estimate(row: Mapping[Any, Any], scenario: Scenario, loads: Mapping[str, st
         what=capital(f"{METRICS.get(row['metric'], row['metric'])} of {arms}"),
         load=f"{loads[row['workload']]}{_direction(row)}",
         family=row["family"],
-        value=quantities.ratio_and_difference(numbers, difference, row["level"]) if is_shown else "no ratio",
+        value=quantities.change_and_difference(numbers, difference, row["level"]) if is_shown else "no ratio",
         scope=Scope(row["scope"]).words(row.get("nearest_zone") or ""),
         replicates=int(row["n_replicates"]),
         verdict=row["verdict"],

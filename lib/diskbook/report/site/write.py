@@ -51,8 +51,15 @@ class Outcome:
         )
 
 
-def build(runs: Path, target: Path) -> Outcome:
+def build(runs: Path, target: Path, url: str = "") -> Outcome:
     """Write the site of all runs of a folder, in place of an earlier one.
+
+    Parameters
+    ----------
+    runs, target
+        Folders of the runs and of the site.
+    url
+        Public address of the site's folder: pages then carry a description and an Open Graph card.
 
     Raises
     ------
@@ -66,7 +73,7 @@ def build(runs: Path, target: Path) -> Outcome:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
         made = Path(folder, "site")
-        for name, text in _pages(shown, unreadable):
+        for name, text in _pages(shown, unreadable, url.rstrip("/")):
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_text(text, "utf-8")
         for entry in shown:
@@ -87,7 +94,7 @@ def _check(target: Path) -> None:
         )
 
 
-def _pages(shown: list[Entry], unreadable: list[str]) -> Iterator[tuple[str, str]]:
+def _pages(shown: list[Entry], unreadable: list[str], url: str) -> Iterator[tuple[str, str]]:
     """Every file of text by its path in the site."""
     by_scenario: dict[str, list[Entry]] = {}
     for entry in shown:
@@ -96,14 +103,27 @@ def _pages(shown: list[Entry], unreadable: list[str]) -> Iterator[tuple[str, str
     yield MARK, "made by diskbook site; the next call replaces this folder\n"
     yield "style.css", f"{report.STYLE}\n{(_HERE / 'site.css').read_text('utf-8')}"
     yield "filter.js", (_HERE / "filter.js").read_text("utf-8")
-    yield "index.html", _page("index", "", entries=shown, scenarios=scenarios, unreadable=unreadable)
-    yield "published.html", _page("published", "", **_published())
+    card = functools.partial(_card, url)
+    about = card("index.html", "Azure disks, measured", "Each run asks one question and answers it.")
+    yield (
+        "index.html",
+        _page("index", "", entries=shown, scenarios=scenarios, unreadable=unreadable, **about),
+    )
+    about = card("published.html", "Published figures", "What five articles published, re-examined.")
+    yield "published.html", _page("published", "", **_published(), **about)
     yield "reports/README.txt", "Reports of runs, as their folders have them.\n"
     for name, runs in by_scenario.items():
         path = f"scenarios/{entries.slug(name)}.html"
-        yield path, _page("scenario", "../", name=name, newest=runs[0], questions=list(_questions(runs)))
+        given = {"name": name, "newest": runs[0], "questions": list(_questions(runs))}
+        yield path, _page("scenario", "../", **given, **card(path, runs[0].title, runs[0].question))
     for entry in shown:
-        yield f"runs/{entry.slug}.html", _page("run", "../", entry=entry)
+        path = f"runs/{entry.slug}.html"
+        yield path, _page("run", "../", entry=entry, **card(path, entry.claim, entry.question))
+
+
+def _card(url: str, path: str, heading: str, description: str) -> dict[str, str]:
+    """What a page says of itself where it is linked; nothing without a public address."""
+    return {"url": f"{url}/{path}" if url else "", "heading": heading, "description": description}
 
 
 def _page(template: str, root: str, **given: Any) -> str:

@@ -1,4 +1,4 @@
-"""What volumes outlive, from made-up losses: the matrix, its words, and where copies lie."""
+"""What volumes outlive, from made-up losses: the matrix and its words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from diskbook.clusters.analysis.nested import losses, resync
 from diskbook.clusters.design import survival
@@ -128,25 +127,16 @@ def test_a_volume_that_went_offline_leaves_the_load_and_keeps_its_bytes() -> Non
     assert resync.table(made([row("nested-drive-each", resync_s=90.0)])).iloc[0, 2] == "2 min"
 
 
-@pytest.mark.parametrize("rows", [[], PLAYED])
-def test_pictures_of_runs_with_and_without_losses(rows: list[dict[str, Any]]) -> None:
-    matrix, copies = losses.matrix_picture(made(rows)), losses.copies_picture(made(rows))
-    assert matrix.slug == "loss-matrix" and copies.slug == "copies"
-    assert ("Online after every loss played: nested mirror" in matrix.title) is bool(rows)
+def test_the_matrix_says_what_was_played_and_what_the_rule_says() -> None:
+    shown = losses.matrix_table(made(PLAYED)).set_index("Volume")
+    mirror, whole = shown.loc["two-way mirror, 2 nodes"], shown.loc["nested mirror, 2 nodes"]
+    assert mirror["one node"] == whole["one node"] == "online; all 100 blocks read back"
+    assert mirror["a drive of each of two nodes"] == (
+        "offline; all 100 blocks read back once its members were back"
+    )
+    assert (mirror["one drive"], mirror["two nodes"]) == ("(online)", "")
+    contradicted = losses.matrix_table(made([row("nested-node", "no", blocks_verified=9)]))
+    assert contradicted.set_index("Volume")["one node"]["nested mirror, 2 nodes"] == (
+        "offline; 9 of 100 blocks read back once its members were back; the rule: online"
+    )
     assert losses.loss_table(made([])).empty
-
-
-def test_copies_come_from_the_layout_that_was_told_and_else_from_the_rule() -> None:
-    ruled = losses.arrangements(made([]))
-    assert all(arrangement.by_rule for arrangement in ruled.values())
-    assert "drawn from the rules" in losses.copies_picture(made([])).description
-    told = {"nodes": [0] * 4 + [1] * 4, "tiers": [{"parity": False, "members": [[[3, 2], [7, 6]]]}]}
-    entries = {"mirror": {"layout": told}, "nested": {}}
-    a = made([], manifest={"replicates": [{"volumes": entries}]})
-    shown = losses.arrangements(a)
-    assert not shown["two-way"].by_rule and shown["nested-mirror"].by_rule
-    places = losses.places(a)
-    mirror = places[places["panel"] == "two-way mirror"]
-    held = {(node, drive): holds for node, drive, holds in mirror[["node", "drive", "holds"]].to_numpy()}
-    assert (held[0, 3], held[0, 2], held[0, 0], held[1, 3]) == ("A", "B", "", "A")
-    assert set(places[places["panel"] == "nested mirror"]["holds"]) == {"A", "B"}

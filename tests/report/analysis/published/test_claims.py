@@ -34,19 +34,19 @@ def test_no_rule_is_without_its_claim(judged: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("claim", "verdict", "why"),
     [
-        ("2 % overhead", "capped", "40 / 5,100 = 7.84 ms and 40 / 4,995 = 8.01 ms; ZRS / LRS is 1.02 times"),
-        ("25 % more", "capped", "1.25 times, but the baseline is capped: a lower bound at best (1.23 times"),
+        ("2 % overhead", "capped", "40 / 5,100 = 7.84 ms and 40 / 4,995 = 8.01 ms; ZRS / LRS is +2.1 %"),
+        ("25 % more", "capped", "+25 %, but the baseline is capped: a lower bound at best (+23 %"),
         ("25 % more", "capped", "4,080 IOPS is 1.02 x 4,000"),
-        ("reads can equal LRS", "not supported", "1.0 to 2.0 times as long as LRS, by zone"),
+        ("reads can equal LRS", "not supported", "ZRS against LRS: +0.00 % to +95 % by zone"),
         (
             "writes are always slower",
             "supported",
-            "2.5 to 3.7 times as long as LRS from 3 zones, below every cap",
+            "+146 % to +269 % from 3 zones, below every cap",
         ),
         (
             "writes are always slower",
             "supported",
-            "2.5 times on the machine in zone 1, and elsewhere from another",
+            "+146 % on the machine in zone 1, and elsewhere from another",
         ),
         ("25 % more", "capped", "from another machine, measured once, whose own difference is part of it"),
         ("IOPS do not differ", "capped", "all 8 rows (5,140 to 5,180 IOPS)"),
@@ -62,7 +62,7 @@ def test_no_rule_is_without_its_claim(judged: pd.DataFrame) -> None:
         ("cluster and single server", "capped", "the disk limit of 20,000 IOPS and the VM uncached limit"),
         ("only more threads", "supported", "need 81 in flight, 10 threads"),
         ("the VM size caps", "not measured", "burst limit is 10,000 IOPS, and 3,750 is what lasts"),
-        ("accelerated networking", "not supported", "G to F 0.88 times (2.19 to 1.92 ms); H to L 1.98 times"),
+        ("accelerated networking", "not supported", "G to F -12 % (2.19 to 1.92 ms); H to L +98 %"),
         ("accelerated networking", "not supported", "contradict each other"),
         ("Premium SSD v2 has the lowest", "not supported", "the lowest is 0.079 ms on drive D"),
         ("bursting and performance plus", "capped", "disk burst limit of 30,000 IOPS, which bursting alone"),

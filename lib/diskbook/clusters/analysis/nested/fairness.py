@@ -6,32 +6,13 @@ The trial is the unit: its machines share drives, nodes and hour, so that their 
 import pandas as pd
 
 from diskbook.clusters.analysis.nested import arms, saturated
-from diskbook.clusters.figures import fleet as drawn
 from diskbook.clusters.stats import fleet
 from diskbook.design.model import Workload
 from diskbook.design.totals import measured_rows
-from diskbook.facts.units import KIB
-from diskbook.report.analysis.cache import once
-from diskbook.report.figures import Picture
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.answers import arms_in_words
 
 NO_FLEET = "no results of single machines were kept, so that nothing is known of how evenly they were served"
-_MOST_PANELS = 3
-
-
-def machines(a: Analysed) -> pd.DataFrame:
-    """What each machine did in each finished trial, reads and writes added, and its share of the mean.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `trial, vm, iops, arm, workload, replicate, block, share_pct`.
-    """
-    by_machine = _both_ways(a).merge(_trials(a), on="trial")
-    mean = by_machine.groupby("trial")["iops"].transform("mean")
-    columns = ["trial", "vm", "iops", "arm", "workload", "replicate", "block"]
-    return by_machine[columns].assign(share_pct=100 * by_machine["iops"] / mean)
 
 
 def by_trial(a: Analysed) -> pd.DataFrame:
@@ -83,23 +64,6 @@ def moved_words(a: Analysed) -> list[str]:
     """Say what it costs that machines run on other nodes than those that own their volumes."""
     lines = [line for pair in arms.moved(a) for line in arms_in_words(a, *pair)]
     return lines or ["all machines ran beside the owners of their volumes, or no file tells where"]
-
-
-@once
-def picture(a: Analysed) -> Picture:
-    """Figure: every machine's rate beside the mean of its trial, small blocks and full queues."""
-    rows = machines(a)
-    spread = _full(a, by_trial(a))
-    title = "No results of single machines to show"
-    if len(spread):
-        cv = 100 * spread["cv"].median()
-        title = f"{spread['machines'].median():.0f} machines of a trial differ by {cv:.1f} % (cv, median)"
-    names = [item.name for item in _smallest(a) if item.name in set(rows["workload"])][:_MOST_PANELS]
-    words = {
-        item.name: f"{item.block_size // KIB}K, {item.write_pct} % writes, full queues"
-        for item in _smallest(a)
-    }
-    return drawn(rows, a.looks, words, names, title, a.run.name, a.provenance)
 
 
 def _smallest(a: Analysed) -> list[Workload]:

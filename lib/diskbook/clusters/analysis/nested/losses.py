@@ -1,18 +1,13 @@
-"""What volumes outlive: where copies lie, the losses that were played, and the rule of each kind."""
+"""What volumes outlive: the losses that were played, and the rule of each kind."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
-from diskbook.clusters import figures
-from diskbook.clusters.design import copies, survival
-from diskbook.clusters.design.copies import Arrangement
-from diskbook.clusters.figures.copies import COLUMNS, PARITY
+from diskbook.clusters.design import survival
 from diskbook.design import schema
 from diskbook.design.model import Scenario, Volume
-from diskbook.report.analysis.cache import once
-from diskbook.report.figures import Picture
 from diskbook.report.show.analysed import Analysed
 
 KINDS: Mapping[str, str] = {
@@ -24,8 +19,7 @@ KINDS: Mapping[str, str] = {
     "dual-parity": "dual parity",
 }
 """Kinds of volumes of clusters as a reader knows them."""
-BANDS = 3
-"""Stretches of a volume that are drawn."""
+_ONLINE = {"yes": "online", "no": "offline"}
 BOUND_DRIVES = 4
 """Drives of each node where the rule alone speaks of kinds that no run makes."""
 
@@ -44,9 +38,6 @@ def _volumes(scenario: Scenario) -> dict[str, Volume]:
     for volume in of_clusters:
         first.setdefault(volume.kind, volume)
     return {kind: first[kind] for kind in KINDS if kind in first}
-
-
-# ---- the matrix --------------------------------------------------------------------------------------------
 
 
 def matrix(a: Analysed) -> pd.DataFrame:
@@ -106,23 +97,25 @@ def _played(rows: pd.DataFrame) -> dict[str, Any]:
     return {"online": online, **blocks, "n": int(done["replicate"].nunique()), "failed": failed}
 
 
-@once
-def matrix_picture(a: Analysed) -> Picture:
-    """Figure: kinds of volumes against what is lost (`clusters.figures.loss_matrix`)."""
+def matrix_table(a: Analysed) -> pd.DataFrame:
+    """Kinds of volumes against what is lost, a column a loss; a loss that a kind cannot have has no cell."""
     cells = matrix(a)
-    return figures.loss_matrix(cells, survival.WORDS, _title(cells), a.run.name, a.provenance)
+    cells["shown"] = [_outcome(row) for row in cells.to_dict("records")]
+    wide = cells.pivot(index="kind", columns="lost", values="shown")
+    lost = [name for name in survival.WORDS if name in wide]
+    wide = wide.reindex(index=list(dict.fromkeys(cells["kind"])), columns=lost).fillna("")
+    return wide.rename(columns=survival.WORDS).reset_index(names="Volume")
 
 
-def _title(cells: pd.DataFrame) -> str:
-    played = cells[cells["online"] != ""]
-    if played.empty:
-        return "No loss was played: what volumes outlive by their copies and the pool's quorum"
-    per_kind = played.groupby("kind", sort=False)["online"].agg(lambda online: bool((online == "yes").all()))
-    whole = [str(kind).partition(",")[0] for kind, outlives in per_kind.items() if outlives]
-    count = int((played["online"] == "yes").sum())
-    if whole:
-        return f"Online after every loss played: {' and '.join(whole)}"
-    return f"Online after {count} of {len(played)} losses played; no kind after all of them"
+def _outcome(row: Mapping[Any, Any]) -> str:
+    """One cell in words: what was played with its blocks, else the rule in brackets."""
+    if not row["online"]:
+        return "failed" if row["failed"] else f"({_ONLINE[row['expected']]})"
+    written, verified = row["blocks_written"], row["blocks_verified"]
+    blocks = f"all {written:,}" if verified == written else f"{verified:,} of {written:,}"
+    when = " once its members were back" * (row["online"] == "no")
+    against = f"; the rule: {_ONLINE[row['expected']]}" * (row["online"] != row["expected"])
+    return f"{_ONLINE[row['online']]}; {blocks} blocks read back{when}{against}"
 
 
 def loss_table(a: Analysed) -> pd.DataFrame:
@@ -166,64 +159,3 @@ def words(a: Analysed) -> list[str]:
     if len(failed):
         lines.append(f"{len(failed)} cells were tried and failed; the table has their sentences")
     return lines
-
-
-# ---- where copies lie --------------------------------------------------------------------------------------
-
-
-def arrangements(a: Analysed) -> dict[str, Arrangement]:
-    """Where the first stretches of a volume of each kind lie, as an emulated machine told, else by rule."""
-    layouts: dict[str, Any] = {}
-    for replicate in a.manifest.get("replicates", ()):
-        layouts |= {
-            name: entry["layout"]
-            for name, entry in (replicate.get("volumes") or {}).items()
-            if entry.get("layout")
-        }
-    made = {}
-    for kind, volume in _volumes(a.scenario).items():
-        layout = layouts.get(a.scenario.members_of(volume)[0])
-        nodes, drives = len(a.scenario.nodes_of(volume)), a.scenario.disk_named(volume.disk).count
-        by_rule = copies.by_rule(volume, nodes, drives, BANDS)
-        made[kind] = copies.of_layout(layout, BANDS) if layout else by_rule
-    return made
-
-
-def places(a: Analysed) -> pd.DataFrame:
-    """What each drive holds of the first stretches of each kind, as `clusters.figures.copies` takes it."""
-    rows = [
-        row
-        for kind, arrangement in arrangements(a).items()
-        for number in range(len(arrangement.tiers))
-        for row in _places(kind, arrangement, number)
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _places(kind: str, arrangement: Arrangement, number: int) -> Iterator[tuple[str, int, int, int, str]]:
-    """Rows of one tier: of every drive, also those that hold nothing of a stretch."""
-    tier, nodes = arrangement.tiers[number], arrangement.nodes
-    drives = len(nodes) // len(set(nodes))
-    several = len(arrangement.tiers) > 1
-    panel = KINDS[kind] + (f", {'parity' if tier.parity else 'mirror'} tier" if several else "")
-    for band, rows in enumerate(tier.members):
-        held = {
-            member: PARITY if tier.parity and column == len(row) - 1 else chr(ord("A") + column)
-            for row in rows
-            for column, member in enumerate(row)
-        }
-        for member, node in enumerate(nodes):
-            yield panel, node, member - node * drives, band, held.get(member, "")
-
-
-@once
-def copies_picture(a: Analysed) -> Picture:
-    """Figure: where the copies of each kind lie (`clusters.figures.copies`)."""
-    shown = arrangements(a)
-    by_rule = any(arrangement.by_rule for arrangement in shown.values())
-    title = "No volume of a cluster to draw"
-    if "two-way" in shown and "nested-mirror" in shown:
-        title = "A two-way mirror writes to two drives, a nested mirror to four: two on each node"
-    elif shown:
-        title = f"Where the copies lie: {', '.join(KINDS[kind] for kind in shown)}"
-    return figures.copies(places(a), by_rule, title, a.run.name, a.provenance)

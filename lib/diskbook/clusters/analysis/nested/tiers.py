@@ -70,7 +70,7 @@ def words(a: Analysed) -> list[str]:
 
 
 def _sentence(row: dict[Any, Any]) -> str:
-    times = quantities.ratio(row["ratio"], row["low"], row["high"])
+    times = quantities.change(row["ratio"], row["low"], row["high"])
     without = "no interval, " * bool(pd.isna(row["low"]))
     blocks = f"{row['n_blocks']:.0f} block{'s' * (row['n_blocks'] != 1)}"
     return (

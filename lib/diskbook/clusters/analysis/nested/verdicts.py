@@ -73,7 +73,7 @@ def _row(run: Numbers, kind: str, write_pct: int, *, inside: bool = False) -> Ma
 
 def _rate(row: Mapping[Any, Any]) -> str:
     load = f"{row['block_size_bytes'] / KIB:.0f}K with {row['write_pct']} % writes"
-    times = quantities.ratio(row["ratio"], row["low"], row["high"])
+    times = quantities.change(row["ratio"], row["low"], row["high"])
     return f"{_over(row)}, IOPS at {load}: {times}{', no interval' * math.isnan(row['low'])}"
 
 
@@ -84,7 +84,7 @@ def _over(row: Mapping[Any, Any]) -> str:
 
 def _same_of(what: str, row: Mapping[Any, Any] | None) -> str:
     """Add a ratio of the same two sides, or of another kind to the two-way mirror."""
-    return f"; {what}: {row['ratio']:.2f} times" if row is not None else ""
+    return f"; {what}: {quantities.change(row['ratio'])}" if row is not None else ""
 
 
 def _lost(row: Mapping[Any, Any]) -> bool:

@@ -99,6 +99,19 @@ def of_sizes(a: Analysed) -> dict[str, pd.DataFrame]:
     }
 
 
+def sizes_table(a: Analysed) -> pd.DataFrame:
+    """The maps of `of_sizes` beside each other; a ratio that a limit sets is marked with a star."""
+    keys = ["load", "threads"]
+    columns = {
+        title: frame.set_index(keys).apply(
+            lambda row: f"{row['ratio']:.2f}{' *' * bool(row['capped'])}", axis="columns"
+        )
+        for title, frame in of_sizes(a).items()
+    }
+    names = {"load": "Load", "threads": "Threads"}
+    return pd.DataFrame(columns).reset_index().rename(columns=names).astype({"Threads": int})
+
+
 def words(a: Analysed) -> list[str]:
     """Say how many findings the map holds, and what of it the limits alone predict."""
     cells = measured(a)

@@ -81,7 +81,7 @@ def _two_percent(figures: pd.DataFrame) -> Finding:
         one_figure(figures, metric="lat_mean", redundancy=name, disk_zone_relation="same zone")
         for name in ("LRS", "ZRS")
     )
-    ratio = quantities.ratio(zrs["base"] / lrs["base"])
+    ratio = quantities.change(zrs["base"] / lrs["base"])
     if not (lrs["on_cap"] and zrs["on_cap"]):
         return (
             ClaimVerdict.SUPPORTED,
@@ -104,12 +104,12 @@ def _remote_zone(figures: pd.DataFrame) -> Finding:
     lrs = one_figure(figures, metric="lat_mean", redundancy="LRS")
     near = one_figure(figures, metric="lat_mean", redundancy="ZRS", disk_zone_relation="same zone")
     far = one_figure(figures, metric="lat_mean", disk_zone_relation="remote zone")
-    times = quantities.ratio(far["base"] / lrs["base"])
+    times = quantities.change(far["base"] / lrs["base"])
     ratio = f"remote ZRS / LRS: {far['base']:.2f} / {lrs['base']:.2f} ms is {times}"
     if not lrs["on_cap"]:
         return ClaimVerdict.NOT_SUPPORTED, f"{ratio}; one run, {_ANOTHER_MACHINE}"
     another = support.suspected_limit(far, figures)
-    again = quantities.ratio(far["base"] / near["base"])
+    again = quantities.change(far["base"] / near["base"])
     return ClaimVerdict.CAPPED, (
         f"{ratio}, but the baseline is capped: a lower bound at best ({again} against ZRS in the same zone, "
         f"capped too); the remote row is at {100 * far['share']:.0f} % of the disk limit"
@@ -132,7 +132,7 @@ def _two_zones(figures: pd.DataFrame) -> Finding:
 def _reads_equal(figures: pd.DataFrame) -> Finding:
     lrs, zrs = _by_redundancy(figures, "0")
     return ClaimVerdict.NOT_SUPPORTED, (
-        f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long as LRS, by zone; the "
+        f"ZRS against LRS: {_reach(zrs / lrs)} by zone; the "
         f"closest is {zrs.min():g} against {lrs:g} ms, one run each on different machines: without a spread, "
         "equality within a margin cannot be shown"
     )
@@ -142,11 +142,15 @@ def _writes_slower(figures: pd.DataFrame) -> Finding:
     lrs, zrs = _by_redundancy(figures, "100")
     here = zrs.iloc[0]  # zone 1, the one machine that measured both
     return ClaimVerdict.SUPPORTED if here > lrs else ClaimVerdict.NOT_SUPPORTED, (
-        f"ZRS took {zrs.min() / lrs:.1f} to {zrs.max() / lrs:.1f} times as long as LRS from {len(zrs)} "
-        f"zones, below every cap: {here / lrs:.1f} times on the machine in zone 1, and elsewhere "
+        f"ZRS against LRS: {_reach(zrs / lrs)} from {len(zrs)} "
+        f"zones, below every cap: {quantities.change(here / lrs)} on the machine in zone 1, and elsewhere "
         f"{_ANOTHER_MACHINE}; that is these two disks in that hour, one run each: no "
         "interval, and 'always' goes beyond them"
     )
+
+
+def _reach(ratios: pd.Series) -> str:
+    return f"{quantities.change(ratios.min())} to {quantities.change(ratios.max())}"
 
 
 def _by_redundancy(figures: pd.DataFrame, write_pct: str) -> tuple[float, pd.Series]:
@@ -192,7 +196,7 @@ def _accelerated(figures: pd.DataFrame) -> Finding:
             one_figure(figures, drive=name, metric="access_time")["base"] for name in (off, on)
         )
         changes.append(with_it / without)
-        words.append(f"{off} to {on} {quantities.ratio(changes[-1])} ({without:g} to {with_it:g} ms)")
+        words.append(f"{off} to {on} {quantities.change(changes[-1])} ({without:g} to {with_it:g} ms)")
     if max(changes) < 1:
         return ClaimVerdict.SUPPORTED, f"both pairs agree: {'; '.join(words)}; no spread is printed"
     how = "contradict each other" if min(changes) < 1 else "both speak against it"

@@ -145,7 +145,7 @@ def _emulated(row: Mapping[Any, Any], cell: Mapping[Any, Any], ratio: float) -> 
 
 
 def _distance(ratio: float) -> str:
-    return f"ours is {quantities.ratio(ratio)} it"
+    return f"ours is {quantities.changed(ratio)}"
 
 
 def _other_limit(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> str:

@@ -1,0 +1,167 @@
+"""What a reader meets first: the answer on one screen, how sure it is, and what it does not say."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+import pandas as pd
+
+from diskbook.design.vocabulary import Provenance, Scope, Verdict
+from diskbook.facts import quantities
+from diskbook.facts.table_writers import capital
+from diskbook.report.show import answers, header_card, headlines, lead, levels, sentences, tables
+from diskbook.report.show.analysed import Analysed
+from diskbook.report.show.html import Html, escaped, table
+from diskbook.report.show.sentences import Row
+from diskbook.results import plan as plans
+
+MOST_BARS = 6
+_NUMBER = re.compile(r"[-+±]?\d[\d.,]*")
+_WATCHED = "Others measured this. Settings in force and other load on the machines are not known."
+_OF_PROVENANCE = {
+    Provenance.EMULATED: "Azure's disks: the emulator plays latencies and limits of its profile.",
+    Provenance.INVENTORY: "Azure: the hosts are the user's own.",
+    Provenance.IMPORTED: _WATCHED,
+}
+
+
+def screen(a: Analysed) -> Html:
+    """Show question, answer, a small picture of the arms, where and when it was measured, and the scope."""
+    row = headlines.of(a.comparisons, a.scenario).lead
+    where = ["" if a.provenance == Provenance.INVENTORY else a.scenario.region, header_card.ran_on(a)]
+    facts = ", ".join(filter(None, [f"Run {a.run.name}", f"{header_card.dates(a)} UTC", *where]))
+    parts = [
+        f'<p class="question">{escaped(a.scenario.scenario.question)}</p>',
+        f'<p class="card-answer">{escaped(capital(a.headline))}.</p>',
+        _bars(row, a) if row is not None else "",
+        f'<p class="facts">{escaped(facts)}</p>',
+        f'<p class="facts">{escaped(header_card.scope(row, a))}</p>',
+    ]
+    return Html(f'<section class="card" aria-label="Answer">{"".join(parts)}</section>')
+
+
+def _bars(row: Row, a: Analysed) -> str:
+    """A bar per arm of the headlines with the load and metric of the one that leads."""
+    rows = headlines.of(a.comparisons, a.scenario).rows
+    values: dict[str, float] = {}
+    for other in (row, *rows):
+        if (other["workload"], other["metric"]) == (row["workload"], row["metric"]):
+            pair = levels.of_row(other, a.trials)
+            values |= dict(zip((other["arm"], other["base_arm"]), pair, strict=True))
+    known = [name for name in a.labels if not math.isnan(values.get(name, math.nan))][:MOST_BARS]
+    unit, most = levels.UNITS.get(row["metric"], "ms"), max((values[name] for name in known), default=1)
+    numbers = [(a.labels[name], levels.number(values[name], unit), values[name] / most) for name in known]
+    bars = "".join(
+        f'<span>{escaped(label)}</span><i><b style="width:{100 * share:.1f}%"></b></i><span>{text}</span>'
+        for label, text, share in numbers
+    )
+    metric = "rate" if row["metric"] in levels.UNITS else "latency"
+    described = f"{a.words[row['workload']]}, {metric}: " + ", ".join(f"{x} {y}" for x, y, _ in numbers)
+    return f'<div class="bars" role="img" aria-label="{escaped(described)}">{bars}</div>' * bool(known)
+
+
+def sure(a: Analysed) -> Html:
+    """Say in three lines how far the answer can be trusted."""
+    lines = headlines.of(a.comparisons, a.scenario)
+    checks = sentences.gates_in_words(a.gates)
+    first = "No comparison was named before the run." if lines.lead is None else _rests_on(lines.lead, a)
+    return tables.bullets([first, _floor(a), f"{'; '.join(checks)}." if checks else "No check was made."])
+
+
+def _rests_on(row: Row, a: Analysed) -> str:
+    """Numbers of replicates and blocks, how far they agree, and whether the order was fixed before."""
+    blocks = levels.blocks(a.trials, *(str(row[key]) for key in levels.KEYS))
+    by = "replicate" if row["n_replicates"] > 1 else "block"
+    logs = (blocks["log_value"] - blocks["log_base_value"]).groupby(blocks[by]).mean()
+    numbers = (
+        f"{quantities.many(row['n_replicates'], 'replicate')}, {quantities.many(row['n_blocks'], 'block')}"
+    )
+    if len(logs):
+        ends = [quantities.change(math.exp(end)) for end in (logs.min(), logs.max())]
+        numbers += f"; per {by} the change is {' to '.join(dict.fromkeys(ends))}"
+    before = headlines.undecided_before(headlines.of(a.comparisons, a.scenario)).removeprefix("; ")
+    return ". ".join(filter(None, [capital(numbers), capital(before), _order(a)]))
+
+
+def _floor(a: Analysed) -> str:
+    """How far two disks of one kind differ, by the first control comparison that has an interval."""
+    controls = sentences.chosen(a.comparisons[a.comparisons["family"] == "control"]).to_dict("records")
+    row = next((row for row in controls if not math.isnan(row["ci_low"])), None)
+    if row is None:
+        return "How far two disks of one kind differ is not known: no control comparison has a number."
+    load = a.words[row["workload"]]
+    return f"Two disks of one kind differ by {lead.change_words(row)} under {load}: {row['verdict']}."
+
+
+def _order(a: Analysed) -> str:
+    """Say whether the order of the headlines was fixed before the run."""
+    if a.provenance == Provenance.IMPORTED or not a.run.ledger() or not plans.is_written(a.run):
+        return "No plan shows that the headlines and their order were fixed before the run."
+    if plans.is_scenario_changed(a.run):
+        return "The scenario is not the one that was planned."
+    return "The hashed plan fixed the headlines and their order before the run."
+
+
+def not_said(a: Analysed) -> Html:
+    """Say in three lines what must not be concluded."""
+    row = headlines.of(a.comparisons, a.scenario).lead
+    items = [words for kind, words in _OF_PROVENANCE.items() if kind in a.provenance]
+    if row is None or row["scope"] != Scope.LIKE_THESE:
+        items.append("Other disks of the kind: the interval is that of these disks in these hours.")
+    items += ["Other disk sizes, machine sizes, loads, regions and hours."]
+    standing = answers.standings(a)
+    if row is not None and len(items) < 3:
+        place = headlines.of(a.comparisons, a.scenario).place
+        items.append(f"A finding by the protocol: {standing[place].partition(';')[0]}.")
+    if len(items) < 3:
+        items.append("Applications: the tool keeps its queue full, or its rate even.")
+    return tables.bullets(items[:3])
+
+
+def table_of_headlines(a: Analysed) -> Html:
+    """Show headline comparisons and controls with both values; below, why any is refused or undecided."""
+    rows = headlines.ordered(_of_question(a.comparisons), a.scenario).to_dict("records")
+    if not rows:
+        return Html("<p>No comparison was measured.</p>")
+    reasons = list(_reasons(rows, a))
+    return Html(table([_shown(row, a) for row in rows]) + (tables.bullets(reasons) if reasons else ""))
+
+
+def _of_question(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """Headlines and controls, and decided rates where no headline is one; all where none was named."""
+    is_rate, is_headline = comparisons["metric"].isin(levels.UNITS), comparisons["family"] == "headline"
+    is_decided = comparisons["verdict"].map(Verdict.of).isin(headlines.DECIDED)
+    rates = (is_rate & is_decided) if not (is_rate & is_headline).any() else is_headline
+    named = comparisons[is_headline | (comparisons["family"] == "control") | rates]
+    return named if is_headline.any() else comparisons
+
+
+def _shown(row: Row, a: Analysed) -> dict[str, str]:
+    """One comparison as a row: both values, the change, and what it supports."""
+    value, base_value = levels.text(row, a.trials)
+    family = "" if row["family"] == "headline" else f"{row['family']}: "
+    return {
+        "Arms": f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}",
+        "Load": a.words[row["workload"]],
+        "First": value,
+        "Second": base_value,
+        "Change": "refused" if math.isnan(row["ratio"]) else lead.change_words(row),
+        "Verdict": f"{family}{row['verdict']}",
+    }
+
+
+def _reasons(rows: Iterable[Row], a: Analysed) -> Iterable[str]:
+    """Warnings of headlines, the same one once, with the first of its comparisons and how many more."""
+    groups: dict[str, list[tuple[Row, str]]] = {}
+    for row in rows:
+        reason = sentences.first_reason(row)
+        if reason:
+            groups.setdefault(
+                _NUMBER.sub("#", reason.replace(row["arm"], "").replace(row["base_arm"], "")), []
+            ).append((row, reason))
+    for (row, reason), *more in groups.values():
+        others = f", and {quantities.many(len(more), 'other')}" if more else ""
+        arms = f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}"
+        yield f"{arms}, {a.words[row['workload']]}{others}: {reason}."

@@ -1,0 +1,160 @@
+"""The answer of a run in one sentence: both values with their units, and the change with its interval."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from diskbook.design.model import Scenario, Workload
+from diskbook.design.vocabulary import WITHHELD, Verdict
+from diskbook.facts import quantities
+from diskbook.report.show import headlines, levels, sentences
+from diskbook.report.show.analysed import Analysed
+from diskbook.report.show.sentences import Row
+
+MOST_WORDS = 25
+_WORD = re.compile(r"[A-Za-z0-9][\w'.,/^-]*")
+_BRACKETS = re.compile(r"\(([^(),]*)[^()]*\)")
+
+
+def words(sentence: str) -> int:
+    """Count the words and numbers of a sentence."""
+    return len(_WORD.findall(sentence))
+
+
+def sentence(a: Analysed) -> str:
+    """Answer the question of a run: its first decided headline, or what became of the first."""
+    row = headlines.of(a.comparisons, a.scenario).lead
+    if row is None:
+        return headlines.said_of(a.provenance, headlines.without(a.comparisons, a.scenario))
+    return of_row(row, a)
+
+
+def of_row(row: Row, a: Analysed) -> str:
+    """Say one comparison with both values, as fully as its words allow."""
+    end = _end(row)
+    for start in _starts(row, a):
+        whole = headlines.said_of(a.provenance, f"{start}: {end}")
+        if words(whole) <= MOST_WORDS:
+            break
+    return whole
+
+
+def _starts(row: Row, a: Analysed) -> Iterator[str]:
+    """What was measured with both values, fullest first: whole labels, short ones, without place or depth."""
+    load = a.scenario.workload_named(row["workload"])
+    arm, base, place = _arms(a.labels[row["arm"]], a.labels[row["base_arm"]])
+    brief = _brief(arm), _brief(base)
+    if brief[0] == brief[1]:
+        brief = arm.partition(" (")[0], base.partition(" (")[0]
+    for names, where, is_whole in (
+        ((arm, base), place, True),
+        (brief, place, True),
+        (brief, "", True),
+        (brief, "", False),
+    ):
+        yield _both(row, a, load, names, where, is_whole=is_whole)
+
+
+def _both(
+    row: Row, a: Analysed, load: Workload, names: tuple[str, str], where: str, *, is_whole: bool
+) -> str:
+    what, is_one = _load(load, is_plain=sentences.is_plain(row), is_whole=is_whole)
+    is_rate = row["metric"] in levels.UNITS
+    verb = ("reaches" if is_one else "reach") if is_rate else ("takes" if is_one else "take")
+    if row["metric"] in ("lat_p50_ms", "lat_p99_ms"):
+        verb, what = "is", f"{row['metric'][4:7]} of {what}"
+    if Verdict.of(row["verdict"]) in WITHHELD or (math.isnan(row["ratio"]) and not is_rate):
+        return f"no answer for {what}{where} on {names[0]} and {names[1]}"
+    value, base_value = levels.text(row, a.trials)
+    first, second = (name if name.startswith("from ") else f"on {name}" for name in names)
+    return f"{what}{where} {verb} {value} {first} and {base_value} {second}"
+
+
+def _end(row: Row) -> str:
+    """The change with its interval, and what it supports."""
+    verdict, change = Verdict.of(row["verdict"]), change_words(row)
+    if verdict in WITHHELD or math.isnan(row["ratio"]):
+        return str(row["verdict"])
+    if verdict is Verdict.DIFFERENCE:
+        return change
+    if verdict is Verdict.EQUIVALENT:
+        return f"equal, {change}"
+    if verdict in (Verdict.CAPPED, Verdict.SATURATED):
+        return f"limits, not disks, {change}"
+    return f"{row['verdict']}, {change}"
+
+
+def change_words(row: Row) -> str:
+    """Write the change of a comparison with its interval: "+146 % (95 % CI 138 to 155 %)"."""
+    return quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
+
+
+def _load(load: Workload, *, is_plain: bool, is_whole: bool) -> tuple[str, bool]:
+    """A load as a subject, and whether it is singular: "one 4K write", "4K reads with 8 in flight"."""
+    kind = {0: "read", 100: "write"}.get(load.write_pct, "mixed I/O")
+    name = "commit" if load.sync == "fdatasync" and not is_plain else kind
+    plain = "plain " if is_plain else ""
+    size = f"{plain}{load.block_size // 1024}K"
+    if load.rate is None and load.outstanding == 1:
+        return f"one {size} {name}", True
+    more = f" with {load.outstanding} in flight" if load.rate is None else f" at {load.rate:,.0f} IOPS"
+    return f"{size} {name}s{more * is_whole}", False
+
+
+def _arms(arm: str, base: str) -> tuple[str, str, str]:
+    """Names of both arms, and the place they share: "ZRS", "LRS", " from zone 1"."""
+    (first, _, place), (second, _, other) = (label.rpartition(", zone ") for label in (arm, base))
+    if first and second and place == other:
+        return first, second, f" from zone {place}"
+    return arm.replace(", zone", " from zone"), base.replace(", zone", " from zone"), ""
+
+
+def _brief(name: str) -> str:
+    """What tells a name from others: what is in its brackets, behind its comma, or its zone."""
+    bracket, (_, zone, number) = _BRACKETS.search(name), name.rpartition(" from zone ")
+    if zone:
+        return f"from zone {number}"
+    return bracket[1] if bracket else name.rpartition(", ")[2]
+
+
+class Parts(NamedTuple):
+    """A comparison as the parts of a sentence: "one 4K write from zone 1", "on ZRS", "on LRS"."""
+
+    what: str
+    is_one: bool
+    first: str
+    second: str
+
+
+def parts(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> Parts:
+    """Take a comparison apart, with short names."""
+    load = scenario.workload_named(row["workload"])
+    arm, base, place = _arms(labels[row["arm"]], labels[row["base_arm"]])
+    names = _brief(arm), _brief(base)
+    if names[0] == names[1]:
+        names = arm, base
+    what, is_one = _load(load, is_plain=sentences.is_plain(row), is_whole=True)
+    if row["metric"] in ("lat_p50_ms", "lat_p99_ms"):
+        what = f"{row['metric'][4:7]} of {what}"
+    first, second = (name if name.startswith("from ") else f"on {name}" for name in names)
+    return Parts(what + place, is_one, first, second)
+
+
+def claim(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> str:
+    """Say what one comparison found as a title does, without values and intervals."""
+    what, is_one, first, second = parts(row, scenario, labels)
+    is_rate, verdict = row["metric"] in levels.UNITS, Verdict.of(row["verdict"])
+    take = ("reaches" if is_one else "reach") if is_rate else ("takes" if is_one else "take")
+    unit = levels.UNITS.get(row["metric"], "")
+    if verdict is Verdict.DIFFERENCE:
+        more, less = (f"more {unit}", f"fewer {unit}") if is_rate else ("longer", "less time")
+        return f"{what} {take} {quantities.changed(row['ratio'], more, less)} {first} than {second}"
+    if verdict is Verdict.EQUIVALENT:
+        same = f"the same {unit}" if is_rate else "the same time"
+        return f"{what} {take} {same} {first} and {second}, {row['verdict'].removeprefix(f'{verdict} ')}"
+    if verdict is Verdict.INCONCLUSIVE:
+        return f"no clear difference for {what}, {first} or {second}"
+    return f"no answer for {what} {first} and {second}: {row['verdict']}"

@@ -201,7 +201,7 @@ def tail(analysis: Analysis) -> Picture | None:
         return None
     title = "The slow I/Os: percentiles of latency by arm"
     drawn = (analysis.tables.bins, analysis.trials, analysis.looks, analysis.words, names, title)
-    picture = figures.tail(*drawn, analysis.run.name)
+    picture = figures.tail(*drawn, analysis.source)
     for axes in picture.figure.axes:
         # Of the completion or the total latency: that differs from file to file, and the flags say it.
         axes.set_ylabel(axes.get_ylabel().replace("Total latency", "Latency"))

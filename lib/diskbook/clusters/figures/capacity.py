@@ -21,6 +21,8 @@ from diskbook.report.figures.style import (
     Picture,
     brief,
     decorate,
+    is_narrow,
+    legend_below,
     new_figure,
     redrawable,
 )
@@ -112,7 +114,9 @@ def _frame(axes: Axes, points: pd.DataFrame) -> None:
     axes.set_axisbelow(True)
     axes.set_xlabel("Usable share of the drives, %")
     axes.set_ylabel("IOPS, % of the two-way mirror's")
-    if len(points):
+    if len(points) and is_narrow():
+        legend_below(axes, *axes.get_legend_handles_labels(), columns=3, lines=2)
+    elif len(points):
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=4, frameon=False, fontsize=10)
 
 

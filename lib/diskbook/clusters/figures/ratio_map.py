@@ -23,6 +23,7 @@ from diskbook.report.figures.style import (
     Picture,
     brief,
     decorate,
+    is_narrow,
     new_figure,
     redrawable,
 )
@@ -31,6 +32,10 @@ NOTE = (
     "with so many I/Os always in flight, MB/s change alike and latency the other way. *: a limit sets one "
     "of both rates, or both, so the change is one of limits."
 )
+
+
+MOST_NARROW = 6
+"""Columns that have room for names of the usual size on a phone."""
 
 
 class Across(NamedTuple):
@@ -82,8 +87,9 @@ def ratio_map(
             )
             axes.set_title(name, loc="left", fontsize=11)
         drawn[-1].set_xlabel(across.label)
-        percent_axis.colour_key(drawn[-1], colours[0], across.widest)
-    note = f"Change of IOPS, {what}; {NOTE}"
+        lines = 1 + max((str(across.names.get(name, "")).count("\n") for name in columns), default=0)
+        percent_axis.colour_key(drawn[-1], colours[0], across.widest, lines + is_narrow())
+    note = f"Change of IOPS in percent, {what}; {NOTE}"
     decorate(figure, title, note, provenance, run)
     emulated = Provenance.EMULATED in provenance
     finding = " ".join(_finding(name, frame) for name, frame in panels.items())
@@ -117,6 +123,8 @@ def _panel(
         [names.get(name, name) if isinstance(name, str) else f"{name:g}" for name in columns],
     )
     axes.tick_params(length=0)
+    if is_narrow() and len(columns) > MOST_NARROW:
+        axes.tick_params(axis="x", labelsize=8)
     axes.set_xlim(-0.5, max(1, len(columns)) - 0.5)
     axes.set_ylim(max(1, len(loads)) - 0.5, -0.5)
     for side in ("left", "bottom"):
@@ -128,7 +136,7 @@ def _cell(
 ) -> None:
     face = colours(scale(math.log2(ratio)))
     axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor=face, edgecolor=GREY, linewidth=0.6))
-    words = f"{percent_axis.percent(ratio):+.0f} %{' *' * capped}"
+    words = percent_axis.in_percent(ratio) + "*" * capped
     axes.text(corner[0] + 0.48, corner[1] + 0.45, words, ha="center", va="center", fontsize=10,
               color=percent_axis.ink(face))  # fmt: skip
 
@@ -149,9 +157,6 @@ def _finding(name: str, frame: pd.DataFrame) -> str:
         return f"{name}: no cell."
     free = known[~known["capped"]]
     rest = "in the other" + "s" * (len(free) > 1) if len(free) < len(known) else "there"
-    below = (
-        f"; {reach(*(percent_axis.percent(end) for end in (free['ratio'].min(), free['ratio'].max())), '+.0f')} % {rest}"
-        if len(free)
-        else ""
-    )
+    ends = (100 * (free["ratio"].min() - 1), 100 * (free["ratio"].max() - 1))
+    below = f"; {reach(*ends, '+.0f')} % {rest}" if len(free) else ""
     return f"{name}: {_limited(known)}{below}."

@@ -138,7 +138,7 @@ def _lines(row: Mapping[Any, Any]) -> list[str]:
     """What a cell says: ratio, half of its interval, number of runs."""
     if math.isnan(row["ratio"]):
         return ["refused", f"n {row['n']}"]
-    return [f"{percent_axis.percent(row['ratio']):+.0f} %", _half(row["half_pct"]), f"n {row['n']}"]
+    return [f"{percent_axis.in_percent(row['ratio'])} %", _half(row["half_pct"]), f"n {row['n']}"]
 
 
 def _half(percent: float) -> str:

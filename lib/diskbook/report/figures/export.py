@@ -109,8 +109,8 @@ def export(picture: Picture, folder: Path, look: Look = USUAL) -> list[Path]:
     """Write a figure into a folder; return the paths.
 
     These are <slug>.svg and <slug>@2x.png, with what the look adds to their names, the drawing for phones as
-    <slug>-390px.svg, snippets to paste as <slug>.md and <slug>.html, its words as <slug>.caption.txt and <slug>.description.txt, its numbers as
-    <slug>.csv, and all facts as <slug>.json.
+    <slug>-390px.svg, snippets to paste as <slug>.md and <slug>.html, its words as <slug>.caption.txt and
+    <slug>.description.txt, its numbers as <slug>.csv, and all facts as <slug>.json.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in _contents(picture.at(look.width_px), look, folder).items():

@@ -32,7 +32,7 @@ from diskbook.report.figures.style import (
 from diskbook.stats.gates.design import unpaired
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
-ROW_IN, LINE_IN, NARROW_ROW_IN, HEAD_IN = 0.40, 0.18, 0.70, 1.9
+ROW_IN, LINE_IN, NARROW_ROW_IN, HEAD_IN = 0.40, 0.18, 0.80, 1.9
 """Heights: of a row whose name has two lines or fewer, of each line more, of one on a phone; head."""
 LONGEST = 56
 """Letters of two arms that stand in one line; longer ones would leave no room for the intervals."""

@@ -222,7 +222,7 @@ def _title(points: pd.DataFrame) -> str:
     column, name = whole[0], names[whole[0]]
     rises = [last[column] / first[column] for first, last in ends]
     if max(rises) < _RISE:
-        return f"Up to the highest rate held below the cap {name} of latency does not rise"
+        return f"{name} of latency does not rise up to the highest rate held below the cap".capitalize()
     longer = f"{reach(*(100 * (end - 1) for end in (min(rises), max(rises))), ',.0f')} % longer"
     times = f"{reach(min(rises), max(rises), '.1f')} times as long" if min(rises) >= 2 else longer
     return f"From the lowest to the highest rate held, {name} of latency becomes {times}"

@@ -28,6 +28,11 @@ def percent(ratio: float) -> float:
     return 100 * (ratio - 1)
 
 
+def in_percent(ratio: float) -> str:
+    """Write a change in whole percents, e.g. "+146"; "0" where it rounds to nothing."""
+    return f"{round(percent(ratio)):+d}".replace("+0", "0")
+
+
 def reach(rows: Sequence[Mapping[Any, Any]]) -> tuple[float, float]:
     """Return from where to where an axis reaches, in percent: 0, and all that is not ten times as far."""
     known = [row for row in rows if not np.isnan(row["ratio"])]
@@ -73,12 +78,12 @@ def bar(axes: Axes, place: float, row: Mapping[Any, Any], is_difference: bool) -
     return True
 
 
-def colour_key(axes: Axes, colours: Colormap, doublings: float) -> None:
+def colour_key(axes: Axes, colours: Colormap, doublings: float, lines: int = 1) -> None:
     """Set the key of colours below a panel: from halving to doubling, or as far as they reach."""
     steps = np.linspace(-doublings, doublings, 5)
     patches = [Patch(facecolor=colours((step / doublings + 1) / 2), edgecolor=GREY) for step in steps]
     labels = [f"{percent(2.0**step):+.0f} %" if step else "0" for step in steps]
-    legend_below(axes, patches, labels, 3 if is_narrow() else 5)
+    legend_below(axes, patches, labels, 3 if is_narrow() else 5, lines)
 
 
 def ink(face: Any) -> str:

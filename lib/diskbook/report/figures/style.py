@@ -41,7 +41,7 @@ _MARKS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN
 _EMULATED = "Emulated, not measured on Azure."
 _OWN = "Own hardware, not Azure."
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
-PURPLE_DARK = "#8A2F66"
+PURPLE_DARK = "#882870"
 """Dark enough for text on white (7:1)."""
 DIFFERENCE = "#7A5C00"
 """Colour of a ratio whose verdict is "difference"; no arm has it."""
@@ -62,6 +62,8 @@ _BELOW_IN = 0.72
 """Room for the numbers and the name of an axis, above a key."""
 _MORE_IN, _MORE_PER_PANEL_IN = 0.4, 0.3
 """Height that a title on more lines, and a panel's, need on a phone."""
+_LINE_IN = 0.17
+"""Height of a line of text."""
 _SOURCE_PT, _ENDS_IN = 8.0, 0.35
 """Size of the line on the source, and height of that line and of the mark of provenance."""
 
@@ -303,13 +305,16 @@ def decorate(figure: Figure, title: str, note: str, provenance: str, run: str) -
         marks = [(kind, words) for kind, words in _MARKS.items() if kind in provenance]
         heading = "\n" * len(marks) + fitted(title, room, 12, "bold")
         figure.suptitle(heading, x=left_edge(), ha="left", fontsize=12, fontweight="bold")
+        source = fitted(_source_line(run), room, _SOURCE_PT)
+        below = fitted(note, room)
+        more = sum(max(0, text.count("\n") - 1) for text in (heading, below, source))
+        figure.set_figheight(figure.get_figheight() + _LINE_IN * more)
         for line, (kind, words) in enumerate(marks):
             top = 1 - (EDGE_IN + 0.2 * line) / figure.get_figheight()
             figure.text(left_edge(), top, words, va="top", fontsize=10, fontweight="bold",
                         color=PURPLE_DARK, gid=kind)  # fmt: skip
-        source = fitted(_source_line(run), room, _SOURCE_PT)
         # Blank lines below the note keep the room of the source, whose letters are smaller.
-        below = f"{fitted(note, room)}\n" + source.count("\n") * "\n"
+        below = f"{below}\n" + source.count("\n") * "\n"
         figure.supxlabel(below, x=left_edge(), ha="left", fontsize=10, color=GREY)
         bottom = EDGE_IN / figure.get_figheight()
         figure.text(left_edge(), bottom, source, va="bottom", fontsize=_SOURCE_PT, color=GREY, gid="source")
@@ -377,11 +382,16 @@ def rows_above(axes: Axes, lines: int = 2) -> None:
     axes.set_yticks([])
 
 
-def legend_below(axes: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int = 2) -> None:
-    """Set the key below a panel and the name of its axis, from the left edge on: room that a phone has."""
+def legend_below(
+    axes: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int = 2, lines: int = 1
+) -> None:
+    """Set the key below a panel and the name of its axis, from the left edge on: room that a phone has.
+
+    The names of its ticks take so many `lines`.
+    """
     figure = axes.get_figure(root=True)
     assert figure is not None
-    below = ScaledTranslation(0, -_BELOW_IN, figure.dpi_scale_trans)
+    below = ScaledTranslation(0, -_BELOW_IN - _LINE_IN * (lines - 1), figure.dpi_scale_trans)
     axes.legend(
         handles,
         labels,

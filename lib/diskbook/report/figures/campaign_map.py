@@ -38,7 +38,7 @@ WIDE, NARROW = (-0.46, 0.46), (-0.29, 0.40)
 LEAST_DOUBLINGS = 0.5
 """Doublings at which colours end at least, so that small ratios look small."""
 NOTE = (
-    "A cell: the change, half its interval in points, and n runs; of several runs the median change and the "
+    "A cell: the change in percent, half its interval, and n runs; of several runs the median change and the "
     "median interval, whichever zone their disks answer from: nothing is pooled. An empty cell has no run; "
     "no change: those of its runs are refused."
 )
@@ -138,13 +138,13 @@ def _lines(row: Mapping[Any, Any]) -> list[str]:
     """What a cell says: ratio, half of its interval, number of runs."""
     if math.isnan(row["ratio"]):
         return ["refused", f"n {row['n']}"]
-    return [f"{percent_axis.in_percent(row['ratio'])} %", _half(row["half_pct"]), f"n {row['n']}"]
+    return [percent_axis.in_percent(row["ratio"]), _half(row["half_pct"]), f"n {row['n']}"]
 
 
 def _half(percent: float) -> str:
     if math.isnan(percent):
         return "no CI"
-    return f"±{percent:.1f}%" if percent < 9.95 else f"±{percent:.0f}%"
+    return f"±{percent:.1f}" if percent < 9.95 else f"±{percent:.0f}"
 
 
 def _words(name: str, frame: pd.DataFrame) -> str:

@@ -23,11 +23,13 @@ from diskbook.report.figures.style import (
     Picture,
     brief,
     decorate,
+    is_narrow,
     new_figure,
     redrawable,
+    rows_above,
 )
 
-ROW_IN, HEAD_IN, LINE_IN = 0.34, 1.5, 0.2
+ROW_IN, NARROW_ROW_IN, HEAD_IN, LINE_IN = 0.34, 0.5, 1.5, 0.2
 NAME_CHARACTERS, HEADING_CHARACTERS = 30, 70
 
 
@@ -61,12 +63,14 @@ def runs_forest(
     groups = {str(name): group for name, group in data.groupby("comparison", sort=False)}
     heights = [len(group) + 2 for group in groups.values()]
     heading_lines = [_heading(name, spreads) for name in groups]
+    row_in = NARROW_ROW_IN if is_narrow() else ROW_IN
     extra = LINE_IN * sum(text.count("\n") + 1 for text in heading_lines)
-    figure, panels = new_figure(HEAD_IN + ROW_IN * sum(heights) + extra, len(groups), height_ratios=heights)
+    figure, panels = new_figure(HEAD_IN + row_in * sum(heights) + extra, len(groups), height_ratios=heights)
     with mpl.rc_context(RC):
         limits = percent_axis.reach(rows)
         for axes, heading, group in zip(panels, heading_lines, groups.values(), strict=True):
             _panel(axes, heading, group, names, limits)
+        panels[-1].set_xlabel("Change")
     note = _note(data)
     decorate(figure, title, note, provenance, source)
     rows_of = many(len(groups), "comparison")
@@ -87,7 +91,7 @@ def _panel(
     records = group.to_dict("records")
     first = records[0]
     ends = (percent_axis.FASTER, percent_axis.SLOWER) if first["is_latency"] else ("← less", "more →")
-    percent_axis.set_axis(axes, limits, "Change", ends)
+    percent_axis.set_axis(axes, limits, "", ends)
     if not np.isnan(first["ci_low"]):
         axes.axvspan(percent(first["ci_low"]), percent(first["ci_high"]), color=FAINT, alpha=0.6, linewidth=0)
     for place, row in enumerate(records):
@@ -98,6 +102,8 @@ def _panel(
     axes.set_ylim(len(records) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
     axes.set_title(heading, loc="left", fontsize=10, fontweight="bold", wrap=False)
+    if is_narrow():
+        rows_above(axes, 1)
 
 
 def _row(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:

@@ -53,6 +53,11 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
 )
 @click.option("--layout", metavar="PATTERN", help='What paths mean, e.g. "{arm}/{replicate}/{load}*".')
 @click.option(
+    "--columns",
+    metavar="MAPPING",
+    help="Read PATH as tables: iops=IOPS,block_size=bs,... or FILE.toml (docs/how-to/import.md).",
+)
+@click.option(
     "--scenario",
     metavar="NAME",
     shell_complete=complete.scenarios,

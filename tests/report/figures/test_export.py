@@ -213,7 +213,8 @@ def test_forest_rows_are_in_the_order_of_the_scenario_within_their_family(emulat
 
 def row(ratio: float, half: float = 0.01, verdict: str = "difference") -> dict[str, object]:
     return {"arm": "a", "base_arm": "b", "workload": f"w{ratio}", "metric": "lat_mean_ms",
-            "family": "headline", "scope": "these disks", "verdict": verdict, "pairing": "same-machine", "n_replicates": 1,
+            "family": "headline", "scope": "these disks", "verdict": verdict,
+            "pairing": "same-machine", "n_replicates": 1,
             "n_blocks": 4, "level": 0.95, "method": "t", "provenance": "azure", "nearest_zone": "",
             "ratio": ratio, "ci_low": ratio * (1 - half), "ci_high": ratio * (1 + half)}  # fmt: skip
 

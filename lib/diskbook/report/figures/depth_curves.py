@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -205,7 +205,7 @@ def _legend(key: Axes, looks: Sequence[ArmLook], has_caps: bool, has_knees: bool
     line = mpl.lines.Line2D
     handles = [line([], [], color=look.colour, **{**look.marks(6), "linestyle": look.line}) for look in looks]
     bar = {"linestyle": "none", "color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 1.4}
-    shown = [(True, "lowest to highest trial", bar)]
+    shown: list[tuple[bool, str, dict[str, Any]]] = [(True, "lowest to highest trial", bar)]
     shown += [(has_caps, "lowest limit in force", {"linestyle": ":", "color": INK})]
     knees = {"linestyle": "-", "color": GREY, "marker": "^", "markersize": 9}
     shown += [(has_knees, "knee: latency x limit, 95 % interval", knees)]

@@ -223,6 +223,6 @@ def _title(points: pd.DataFrame) -> str:
     rises = [last[column] / first[column] for first, last in ends]
     if max(rises) < _RISE:
         return f"{name} of latency does not rise up to the highest rate held below the cap".capitalize()
-    longer = f"{reach(*(100 * (end - 1) for end in (min(rises), max(rises))), ',.0f')} % longer"
+    longer = f"{reach(100 * min(rises) - 100, 100 * max(rises) - 100, ',.0f')} % longer"
     times = f"{reach(min(rises), max(rises), '.1f')} times as long" if min(rises) >= 2 else longer
     return f"From the lowest to the highest rate held, {name} of latency becomes {times}"

@@ -212,7 +212,7 @@ def _markdown(picture: Picture, look: Look) -> str:
 
 def _page(picture: Picture, look: Look, drawing: bytes, folder: Path) -> str:
     """A snippet for HTML; the paths are those beside it."""
-    name, narrow = (f"{picture.slug}{one.suffix}.svg" for one in (look, _phone(look)))
+    name, narrow = (f"{picture.slug}{each.suffix}.svg" for each in (look, _phone(look)))
     size = re.search(rb'width="\d+" height="\d+"', drawing)
     links = "".join(f' <a href="{path}">{words}</a>' for path, words in _links(picture, folder).items())
     return (

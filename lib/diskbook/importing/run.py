@@ -87,7 +87,7 @@ def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> P
     limits = scenario.limits(chosen)
     target = scenario_file.load(chosen.scenario) if chosen.scenario else None
     pattern = layout.parse(chosen.layout) if chosen.layout else None
-    _check_name(name)
+    check_name(name)
     files, entries = _read(paths, chosen)
     _check_any(entries, files.refused)
     named = arms.name(entries, chosen.arms_by, pattern, files.refused)
@@ -172,6 +172,18 @@ def make(
     """
     planned = plan(paths, name, settings)
     show(planned)
+    return write_run(planned)
+
+
+def write_run(planned: Planned) -> Imported:
+    """Write the run of a plan, whole or not at all.
+
+    Raises
+    ------
+    DiskbookError
+        When it cannot be written.
+    """
+    name = planned.name
     try:
         run = runs.create(name)
         with _whole_or_not_at_all(run):
@@ -185,7 +197,8 @@ def make(
     return Imported(run, len(entries), counts, planned.refused, planned.flags, planned.reading)
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Refuse a name that no run can have, or one has already."""
     if not is_visible(name):
         raise UsageError(
             f"a run cannot be called {name}; choose another --name, in UTF-8, without control characters"

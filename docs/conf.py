@@ -18,6 +18,7 @@ extensions = [
     "numpydoc",
     "sphinx_click",
     "samples",
+    "gallery",
     "repository_links",
     "glossary_links",
 ]

@@ -12,12 +12,15 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import pypdfium2
 import pytest
 from nbconvert import HTMLExporter
 
 from checks import many_runs
 from diskbook.facts import paths
+from diskbook.report.show.html import STYLE
 from diskbook.report.site import write as write_site
 from support import browser as browsers, few_runs, page_checks
 from support.browser import Browser
@@ -49,6 +52,30 @@ def test_a_snap_is_no_browser_for_these_tests(tmp_path: Path, monkeypatch: pytes
         (tmp_path / name).write_text(f'#!/bin/sh\n{text} "$@"\n')
         (tmp_path / name).chmod(0o755)
     assert browsers.program() == str(tmp_path / "google-chrome")
+
+
+# --- figures on paper
+
+
+@pytest.mark.parametrize("used_mm", [10, 60, 110, 220])
+def test_a_figure_leaves_no_page_under_a_quarter_full(browser: Browser, tmp_path: Path, used_mm: int) -> None:
+    """The tallest figure moves to the next page, with its heading, where a quarter of this one is used."""
+    drawing = "<svg xmlns='http://www.w3.org/2000/svg' width='720' height='2400'/>"
+    figure = f"<picture><img alt='x' src='data:image/svg+xml,{quote(drawing)}'></picture>"
+    path = tmp_path / "paper.html"
+    path.write_text(
+        f"<!doctype html><html lang='en'><style>{STYLE}</style><body class='page diskbook'><main>"
+        f"<div style='height:{used_mm}mm'>Begin</div><h2>Heading</h2>"
+        f"<figure>{figure}<figcaption>Caption</figcaption></figure></main>"
+    )
+    with browser.page() as page:
+        page.go(path)
+        document = pypdfium2.PdfDocument(page.pdf())
+    sheets = [sheet.get_textpage().get_text_bounded() for sheet in document]
+    document.close()
+    (on,) = [number for number, words in enumerate(sheets) if "Heading" in words]
+    assert "Begin" in sheets[0] and "Caption" in sheets[on]
+    assert on == (used_mm > 0.25 * (297 - 2 * 14))
 
 
 # --- the checks themselves

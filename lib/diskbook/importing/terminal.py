@@ -206,9 +206,8 @@ def tail(analysis: Analysis) -> Picture | None:
     names = list(dict.fromkeys(analysis.percentiles["workload"]))[:_MOST_PANELS]
     if not names:
         return None
-    title = "The slow I/Os: percentiles of latency by arm"
-    drawn = (analysis.tables.bins, analysis.trials, analysis.looks, analysis.words, names, title)
-    picture = figures.tail(*drawn, analysis.run.name)
+    drawn = (analysis.tables.bins, analysis.trials, analysis.looks, analysis.words, names)
+    picture = figures.tail(*drawn, analysis.source)
     for axes in picture.figure.axes:
         # Of the completion or the total latency: that differs from file to file, and the flags say it.
         axes.set_ylabel(axes.get_ylabel().replace("Total latency", "Latency"))

@@ -118,7 +118,7 @@ def test_the_figure_has_a_row_a_run_and_words_for_who_cannot_see_it(runs: dict[s
     assert len(picture.data) == 9 and picture.alt.startswith("Forest plot of 3 comparisons over 3 runs")
     assert picture.caption.startswith("Emulated, not measured on Azure.")
     assert "slower +19" in picture.description
-    assert picture.title == "3 of 3 ratios differ between 3 runs"
+    assert picture.title == "3 of 3 changes differ between 3 runs"
     assert as_svg(picture)
 
 

@@ -26,7 +26,7 @@ def test_each_cell_says_ratio_interval_and_runs_and_the_others_are_empty() -> No
     picture = drawn()
     (axes,) = picture.figure.axes
     texts = [text.get_text() for text in axes.texts]
-    assert {"1.25\n±4.0%\nn 3", "0.50\nno CI\nn 1", "no\nratio\nn 2"} <= set(texts)
+    assert {"+25\n±4.0\nn 3", "-50\nno CI\nn 1", "refused\nn 2"} <= set(texts)
     boxes = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     assert len(boxes) == 2 * len(STARTS)
     ground = tuple(int(GROUND[place : place + 2], 16) / 255 for place in (1, 3, 5))
@@ -38,7 +38,7 @@ def test_each_cell_says_ratio_interval_and_runs_and_the_others_are_empty() -> No
 def test_words_have_every_cell_and_say_what_is_emulated() -> None:
     picture = drawn()
     assert picture.caption.startswith("Emulated") and "batch night" in picture.caption
-    assert "westeurope from 09 h 1.25 ±4.0% n 3" in picture.description
+    assert "westeurope from 09 h +25 ±4.0 n 3" in picture.description
     assert (
         "13 cells are empty" in picture.description
         and "neither regions nor times of day" in picture.description

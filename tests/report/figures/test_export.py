@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
@@ -19,14 +19,14 @@ from diskbook.report import figures
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.figures import Picture
 from diskbook.report.figures.export import as_png, as_svg, data_hash
-from diskbook.report.figures.forest import rows as forest_rows, value_words
-from diskbook.report.figures.ratio_axis import set_ticks
-from diskbook.report.figures.style import DIFFERENCE, GREY
+from diskbook.report.figures.forest import rows as forest_rows
+from diskbook.report.figures.percent_axis import percent, reach, value_words
+from diskbook.report.figures.style import DIFFERENCE, GROUND
 from diskbook.report.show import tables as show_tables
 from support import synthetic
 
-ENDS = (".svg", "@2x.png", ".json", ".md", ".html", ".caption.txt", ".description.txt", ".csv")
-PLOTS = ("ratios", "all_trials", "percentile_plot", "iops_and_caps")
+ENDS = (".svg", "@2x.png", ".json", ".md", ".html", ".caption.txt", ".description.txt", ".csv", "-390px.svg")
+PLOTS = ("ratios", "all_trials", "percentile_plot")
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +64,13 @@ def test_exported_twice_gives_the_same_bytes(
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_emulated_stands_in_every_panel_and_text(emulated: Analysis, name: str) -> None:
+def test_emulated_stands_once_in_the_figure_and_in_its_words(emulated: Analysis, name: str) -> None:
     found = picture(emulated, name)
-    for axes in found.figure.axes:
-        assert any("EMULATED" in text.get_text() for text in axes.texts)
+    assert sum("EMULATED" in text.get_text() for text in found.figure.findobj(Text)) == 1
+    (source,) = [text.get_text() for text in found.figure.texts if text.get_gid() == "source"]
+    words = source.replace("\n", " ")
+    assert words.startswith(f"Run synthetic, {emulated.trials['started_utc'].min():%Y-%m-%d}, westeurope; ")
+    assert "Premium_LRS 1,024 GiB" in words and words.endswith("diskbook (emulated), MIT licence")
     assert "mulated" in found.caption and "mulated" in found.alt and found.provenance == "emulated"
     assert b'id="emulated"' in as_svg(found)
 
@@ -77,7 +80,7 @@ def test_an_azure_run_is_not_called_emulated(tmp_path: Path, name: str) -> None:
     found = picture(
         analyse(synthetic.run_folder(tmp_path / "run", provenance="azure", n_blocks=2).folder), name
     )
-    assert not any("EMULATED" in text.get_text() for axes in found.figure.axes for text in axes.texts)
+    assert not any("EMULATED" in text.get_text() for text in found.figure.findobj(Text))
     assert "mulated" not in found.caption + found.alt
 
 
@@ -132,7 +135,10 @@ def test_the_sidecar_holds_words_and_hash(emulated: Analysis, tmp_path: Path) ->
     ratio = emulated.comparisons.query("workload == 'randwrite-qd1' and scope == 'these disks'").iloc[0][
         "ratio"
     ]
-    assert f"{ratio:.2f} times" in facts["description"] and f"{ratio:.2f} times" in facts["title"]
+    assert (
+        f"+{percent(ratio):.0f} %" in facts["description"]
+        and f"{percent(ratio):.0f} % longer" in facts["title"]
+    )
 
 
 def test_a_title_claims_no_difference_that_was_not_found(tmp_path: Path) -> None:
@@ -164,10 +170,11 @@ def test_a_ratio_of_two_machines_is_not_drawn_as_a_difference(emulated: Analysis
     draw = partial(figures.forest, looks=emulated.looks, words=emulated.words, title="t", run="r")
     alone = draw(row.assign(pairing="replicate", verdict="inconclusive", method="t over blocks"))
     paired = draw(row)
-    colours = [one.figure.axes[0].lines[0].get_color() for one in (paired, alone)]
-    assert row["ci_low"].iloc[0] > 1 and colours == [DIFFERENCE, GREY]
+    marks = [line for one in (paired, alone) for line in one.figure.axes[0].lines if line.get_marker() == "D"]
+    assert row["ci_low"].iloc[0] > 1
+    assert [mark.get_markerfacecolor() for mark in marks] == [DIFFERENCE, GROUND]
     assert "inconclusive, since the machines may differ as well" in alone.description
-    assert "1 ratio can tell nothing" in alone.alt
+    assert "1 change can tell nothing" in alone.alt
     assert "machines may differ" not in paired.description + paired.alt
     refused = draw(row.assign(pairing="replicate", verdict="inconclusive", ratio=np.nan, ci_low=np.nan))
     texts = [text.get_text() for text in refused.figure.axes[0].texts]
@@ -193,39 +200,67 @@ def test_the_nearest_zone_that_replicates_share_is_part_of_the_scope(emulated: A
     assert "Holds for disks like these whose nearest zone is az2" in table
 
 
-def test_forest_rows_are_sorted_by_family_and_ratio(emulated: Analysis) -> None:
+def test_forest_rows_are_in_the_order_of_the_scenario_within_their_family(emulated: Analysis) -> None:
     rows = forest_rows(emulated.comparisons)
     assert rows["family"].drop_duplicates().tolist() == ["headline", "exploratory", "control"]
-    for _, group in rows.groupby("family"):
-        known = group["ratio"].dropna()
-        assert known.is_monotonic_decreasing and group["ratio"].notna().tolist() == [True] * len(known) + [
-            False
-        ] * (len(group) - len(known))
+    names = ["family", "arm", "base_arm", "workload"]
+    order = [[getattr(item, name) for name in names] for item in emulated.scenario.comparison]
+    for family, group in rows.groupby("family"):
+        assert group[names].to_numpy().tolist() == [
+            row for row in order if row[0] == family and row in group[names].to_numpy().tolist()
+        ]
 
 
-@pytest.mark.parametrize(
-    ("reach", "names"),
-    [
-        (1.2, ["0.5×", "0.71×", "1×", "1.4×", "2×"]),
-        (2.4, ["1/4×", "1/2×", "1×", "2×", "4×"]),
-        (5.0, ["1/16×", "1×", "16×"]),
-        (8.4, ["1/256×", "1×", "256×"]),
-    ],
-)
-def test_ticks_of_a_wide_axis_do_not_meet(reach: float, names: list[str]) -> None:
-    axes = Figure().subplots()
-    axes.set_xscale("log", base=2)
-    set_ticks(axes, -reach, reach)
-    assert [label.get_text() for label in axes.get_xticklabels()] == names
+def row(ratio: float, half: float = 0.01, verdict: str = "difference") -> dict[str, object]:
+    return {"arm": "a", "base_arm": "b", "workload": f"w{ratio}", "metric": "lat_mean_ms",
+            "family": "headline", "scope": "these disks", "verdict": verdict,
+            "pairing": "same-machine", "n_replicates": 1,
+            "n_blocks": 4, "level": 0.95, "method": "t", "provenance": "azure", "nearest_zone": "",
+            "ratio": ratio, "ci_low": ratio * (1 - half), "ci_high": ratio * (1 + half)}  # fmt: skip
 
 
-def test_small_ratios_keep_their_digits() -> None:
-    row = {"ratio": 0.0251, "ci_low": 0.0233, "ci_high": 0.0269}
-    assert value_words(row) == "0.025 times, 0.023 to 0.027"
-    assert value_words({"ratio": 2.471, "ci_low": 2.41, "ci_high": 2.53}) == "2.47 times, 2.41 to 2.53"
+def forest(*rows: dict[str, object]) -> Picture:
+    looks = {name: figures.ArmLook(name, "#0072B2", "o", "-") for name in ("a", "b")}
+    return figures.forest(pd.DataFrame(list(rows)), looks, {}, "A title", "run")
 
 
-@pytest.mark.parametrize("name", ["all_trials", "iops_and_caps"])
+@pytest.mark.parametrize("verdict", ["difference", "equivalent", "inconclusive", "interim"])
+@pytest.mark.parametrize(("ratio", "half"), [(1.02, 0.005), (1.0, 0.05), (2.0, 0.01), (1.3, np.nan)])
+def test_a_filled_mark_means_a_difference_and_nothing_else(verdict: str, ratio: float, half: float) -> None:
+    """Whatever the interval says: the verdict knows more, such as the margin, the gates and the family."""
+    (axes,) = forest(row(ratio, half, verdict)).figure.axes
+    (mark,) = [line for line in axes.lines if line.get_marker() == "D"]
+    assert (mark.get_markerfacecolor() == DIFFERENCE) == (verdict == "difference")
+    assert list(mark.get_xdata()) == [percent(ratio)]
+
+
+def test_changes_have_one_axis_in_percent_whose_ends_say_which_is_faster() -> None:
+    picture = forest(row(2.46), row(0.9), row(1.3))
+    (axes,) = picture.figure.axes
+    low, high = axes.get_xlim()
+    assert low < -10 and 148 < high < 180 and axes.get_xscale() == "linear"
+    texts = [text.get_text() for text in axes.texts]
+    assert texts[:2] == ["← faster", "slower →"] and "+146 %, +144 to +148 %" in texts
+    assert not any(sign in "".join(texts) for sign in ("×", "times", "log"))
+
+
+def test_a_change_ten_times_as_far_as_the_others_is_an_arrow_at_the_end() -> None:
+    picture = forest(row(1.02), row(0.97), row(0.04), row(1.01), row(9.0))
+    (axes,) = picture.figure.axes
+    assert max(abs(end) for end in axes.get_xlim()) < 10 and "Arrow: beyond the axis." in picture.description
+    texts = [text.get_text() for text in axes.texts]
+    assert (texts.count("←"), texts.count("→")) == (1, 1) and "-96.0 %, -96.0 to -96.0 %" not in texts
+    assert "Arrow" not in forest(row(1.02), row(0.97)).description
+    assert reach([]) == (-4.0, 4.0)
+
+
+def test_small_changes_keep_their_digits() -> None:
+    words = {"ratio": 0.9986, "ci_low": 0.9974, "ci_high": 0.9991, "level": 0.95}
+    assert value_words(words) == "-0.14 %, -0.26 to -0.09 %"
+    assert value_words({**words, "ci_low": math.nan, "ci_high": math.nan}) == "-0.14 %, no interval"
+
+
+@pytest.mark.parametrize("name", ["all_trials"])
 def test_a_panel_names_only_arms_that_it_has(emulated: Analysis, name: str) -> None:
     """An empty row looks like a disk that gave nothing; a commit is another load than a random write."""
     a, trials = emulated, emulated.trials
@@ -234,12 +269,6 @@ def test_a_panel_names_only_arms_that_it_has(emulated: Analysis, name: str) -> N
     for axes in picture(part, name).figure.axes:
         shown = {text.get_text() for text in axes.get_yticklabels()}
         assert (part.labels["zrs-z3"] in shown) == ("random write" not in axes.get_title(loc="left"))
-
-
-def test_cap_lines_carry_the_limits_name(emulated: Analysis) -> None:
-    texts = {text.get_text() for text in emulated.iops_and_caps.figure.axes[0].texts}
-    assert {"disk limit 5,000", "VM uncached limit 6,400", "VM burst limit 8,000"} <= texts
-    assert "the disk limit of 5,000 IOPS sets the rate" in emulated.iops_and_caps.title
 
 
 def test_lrs_is_a_solid_blue_circle_and_zrs_a_dashed_vermillion_square(emulated: Analysis) -> None:
@@ -290,4 +319,3 @@ def test_loads_that_are_none_of_them_single_or_unheld_are_drawn_all_the_same(tmp
     for name in PLOTS:
         assert len(picture(found, name).figure.axes) >= 1
     assert "depth 8" in found.all_trials.title and "depth 8" in found.percentile_plot.title
-    assert len(found.iops_and_caps.data) > 0

@@ -75,7 +75,7 @@ def test_the_planted_rise_is_what_is_drawn_and_said() -> None:
         assert set(cap_line.get_xdata()) == {cap}
         assert axes.get_xticklabels()[-1].get_text() == f"100 %\n{cap:,.0f}"
     # Of 5,000 IOPS: 1 + 30 x 0.9 = 28.00 ms against 1 + 30 x 0.011 = 1.33; of 8,000: 17.88 and 1.21.
-    assert "p99 becomes 14.8 to 21.0 times as long" in picture.title
+    assert "the 99th percentile of latency becomes 14.8 to 21.0 times as long" in picture.title
     assert (
         "p50 1.01 and p99 1.33 ms at 10 % of the disk limit of 5,000 IOPS, 1.90 and 28.00 ms at 90 %"
         in picture.description
@@ -122,18 +122,20 @@ def test_no_p99_is_drawn_or_told_where_its_trial_lacks_what_it_needs(
     assert "3 of 30 trials have too little for a p99" in some.caption
     assert "p50 1.01 ms at 10 % of the disk limit of 5,000 IOPS, 1.90 and 28.00 ms" in some.alt
     # One curve has no p99 at its lowest rate: nothing is said of how p99 moves.
-    assert some.title.endswith("p50 becomes 1.6 to 1.9 times as long")
+    assert some.title.endswith("the median of latency becomes 55 to 88 % longer")
     none = drawn(trials().assign(**change))
     assert "p99" not in none.title + none.alt and "no trial has enough for a p99" in none.caption
     assert none.data["lat_p99_ms"].isna().all()
 
 
-def test_single_trials_say_nothing_of_how_p99_moves() -> None:
+def test_single_trials_have_no_p99() -> None:
     table = trials()
     single = drawn(table[table["trial"].str.endswith("-0")])
-    assert single.title.endswith("p50 becomes 1.6 to 1.9 times as long")
-    assert "p99 1.33 ms" in single.alt and "may be off by one slow moment" in single.description
-    assert "one slow moment" not in drawn(table).description
+    assert single.title.endswith("the median of latency becomes 55 to 88 % longer")
+    assert "p99" not in single.alt and "No p99 of 10 trials with fewer than 3 at the same rate." in (
+        single.description
+    )
+    assert single.data["lat_p99_ms"].isna().all() and drawn(table).data["lat_p99_ms"].notna().all()
 
 
 def test_a_trial_of_minutes_needs_no_ramp_for_its_p99() -> None:

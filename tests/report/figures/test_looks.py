@@ -9,9 +9,10 @@ import re
 import warnings
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -60,7 +61,7 @@ def test_a_figure_is_drawn_again_for_a_phone_not_shrunk(ratios: Picture) -> None
 def drawn(name: str) -> tuple[Picture, ...]:
     if name == "noise":
         public = noise.read()
-        return public.spreads, public.apart, public.caps
+        return public.spreads, public.apart
     if name == "published":
         return (figures.shares(published_figures.assess(published_figures.read())),)
     return write.figures_of(analyse(f"sample-{name}"))
@@ -224,7 +225,6 @@ def test_lines_and_letters_can_be_read_on_a_dark_page() -> None:
         style.BLUE,
         style.VERMILLION,
         style.GREEN,
-        style.PURPLE,
         style.PURPLE_DARK,
         style.INK,
         style.GREY,
@@ -233,6 +233,29 @@ def test_lines_and_letters_can_be_read_on_a_dark_page() -> None:
     letters = themes.colour(style.ON_COLOUR, "dark")
     cells = (style.BLUE, style.VERMILLION, style.PURPLE_DARK, style.GREY)
     assert all(contrast(themes.colour(cell, "dark"), letters) >= 4.5 for cell in cells)
+
+
+_DEUTERANOPIA = np.array(
+    [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+)  # Machado, Oliveira and Fernandes 2009, severity 1, linear RGB
+_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def lab(colour: str) -> np.ndarray:
+    """CIE L*a*b* (D65) of a colour as eyes without green cones see it."""
+    parts = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(_DEUTERANOPIA @ linear, 0, 1)
+    x, y, z = np.cbrt(np.maximum(_XYZ @ seen / [0.95047, 1.0, 1.08883], 0.008856))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "print"])
+def test_series_are_told_apart_without_green_cones(theme: themes.Theme) -> None:
+    series = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE_DARK, style.DIFFERENCE, style.GREY)
+    seen = {colour: lab(themes.colour(colour, theme)) for colour in series}
+    near = {pair: np.linalg.norm(seen[pair[0]] - seen[pair[1]]) for pair in combinations(series, 2)}
+    assert min(near.values()) >= 11, min(near, key=lambda pair: near[pair])
 
 
 def test_arms_differ_by_3_to_1_on_paper_without_colour() -> None:
@@ -259,7 +282,7 @@ def test_text_stays_text(ratios: Picture) -> None:
     assert "Headline</text>" in drawing and "Verdana, Arial, sans-serif" in drawing
 
 
-def test_what_is_beside_a_figure_can_be_pasted(ratios: Picture, tmp_path: Path) -> None:
+def test_what_is_beside_a_figure_can_be_pasted(emulated: Analysis, ratios: Picture, tmp_path: Path) -> None:
     look = Look(390, "dark")
     names = {path.name for path in figures.export(ratios, tmp_path, look)}
     looks = {f"ratios-390px-dark{end}" for end in (".svg", "@2x.png", ".md", ".html")}
@@ -271,7 +294,14 @@ def test_what_is_beside_a_figure_can_be_pasted(ratios: Picture, tmp_path: Path) 
     markdown = (tmp_path / "ratios-390px-dark.md").read_text()
     assert markdown.startswith("![Forest plot of 9 emulated") and "](ratios-390px-dark.svg)" in markdown
     page = (tmp_path / "ratios-390px-dark.html").read_text()
-    assert 'src="ratios-390px-dark.svg" width="390"' in page and "<figcaption>Emulated" in page
+    assert 'src="ratios-390px-dark.svg" width="390"' in page and f"<figcaption>{ratios.title}. Em" in page
+    figures.export(ratios, tmp_path / "figures")
+    page = (tmp_path / "figures" / "ratios.html").read_text()
+    assert '<source media="(max-width:480px)" srcset="ratios-390px.svg">' in page
+    assert sizes((tmp_path / "figures" / "ratios-390px.svg").read_bytes())[0] == 390
+    addresses = re.findall('href="([^"]+)"', page)
+    assert [Path(address).name for address in addresses] == ["ratios.csv", "report.html", "synthetic"]
+    assert (tmp_path / "figures" / addresses[2]).samefile(emulated.run.folder)
 
 
 def test_snippets_hold_no_markup_of_names(ratios: Picture, tmp_path: Path) -> None:

@@ -72,11 +72,11 @@ def ratio_map(a: Analysis) -> Picture:
     near = int(((held["left"] - 1).abs() <= saturated.NEAR).sum())
     title = "No kind of volume was measured beside a two-way mirror with full queues"
     if len(cells):
-        title = f"Counting disk I/Os predicts {near} of {len(cells)} ratios to the two-way mirror"
+        title = f"Counting disk I/Os predicts {near} of {len(cells)} changes against the two-way mirror"
     what = "a kind / the two-way mirror"
     across = Across("cell", "share of writes, by kind of volume", 2.0, saturated.column_names(a, cells))
     panels = saturated.panels(cells)
-    return figures.ratio_map(panels, what, "ratio-map", title, a.run.name, a.provenance, across)
+    return figures.ratio_map(panels, what, title, a.source, a.provenance, across)
 
 
 def ratio_table(a: Analysis) -> Html:
@@ -130,10 +130,10 @@ def capacity_picture(a: Analysis) -> Picture:
     if len(writes):
         least = writes.sort_values("ratio").iloc[0]
         title = (
-            f"{capital(least['label'])}: {least['capacity_pct']:.0f} % of the drives to use, "
-            f"{least['ratio']:.2f} of a mirror's writes"
+            f"{capital(least['label'])}: {least['capacity_pct']:.0f} % of the drives can be used, "
+            f"at {100 * (1 - least['ratio']):.0f} % fewer writes than a two-way mirror"
         )
-    return figures.capacity(points, title, a.run.name, a.provenance)
+    return figures.capacity(points, title, a.source, a.provenance)
 
 
 def efficiency_table(a: Analysis) -> Html:

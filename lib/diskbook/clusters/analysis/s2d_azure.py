@@ -62,10 +62,8 @@ def curves(a: Analysis) -> Picture:
         numbers = known["knee"] / sweep.queue_depth(a)
         low, high = (f"{number:.0f}" for number in (numbers.min(), numbers.max()))
         threads = f"{low} to {high}" if low != high else low
-        title = f"Limits are met at {threads} threads; beyond them threads buy latency alone"
-    return depth_curves(
-        sweep.totals(a), sweep.caps(a), known, a.looks, sweep.queue_depth(a), title, a.run.name
-    )
+        title = f"Rates stop rising at {threads} threads; more threads only wait"
+    return depth_curves(sweep.totals(a), sweep.caps(a), known, a.looks, sweep.queue_depth(a), title, a.source)
 
 
 @once
@@ -73,8 +71,8 @@ def ratio_map(a: Analysis) -> Picture:
     """Figure: measured ratios of cluster and server, and those that limits alone predict."""
     panels = maps.beside(a)
     capped = maps.measured(a)["capped"]
-    title = f"{int(capped.sum())} of {len(capped)} ratios of cluster and server are ratios of limits"
-    return figures.ratio_map(panels, maps.names(a), "ratio-map", title, a.run.name, a.provenance)
+    title = f"In {int(capped.sum())} of {len(capped)} cells a limit sets a rate, not the storage"
+    return figures.ratio_map(panels, maps.names(a), title, a.source, a.provenance)
 
 
 def knee_table(a: Analysis) -> Html:

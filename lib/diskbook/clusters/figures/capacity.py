@@ -21,6 +21,8 @@ from diskbook.report.figures.style import (
     Picture,
     brief,
     decorate,
+    is_narrow,
+    legend_below,
     new_figure,
     redrawable,
 )
@@ -36,7 +38,7 @@ APART = 0.5
 
 @redrawable
 def capacity(points: pd.DataFrame, title: str, run: str, provenance: str) -> Picture:
-    """Draw ratios to the two-way mirror over usable capacity, a mark a share of writes.
+    """Draw rates in percent of the two-way mirror's over usable capacity, a mark a share of writes.
 
     Parameters
     ----------
@@ -46,14 +48,15 @@ def capacity(points: pd.DataFrame, title: str, run: str, provenance: str) -> Pic
         Finding, name of the run, and where its numbers come from.
     """
     figure, (axes,) = new_figure(4.9)
+    scaled = points.assign(**{name: 100 * points[name] for name in ("ratio", "low", "high", "bound")})
     shares = sorted(set(points["write_pct"]))
     with mpl.rc_context(RC):
         for place, share in enumerate(shares):
             shift = APART * (place - (len(shares) - 1) / 2)
-            _marks(axes, points[points["write_pct"] == share], shift, place, share)
-        _names(axes, points)
-        _frame(axes, points)
-    decorate(figure, title, NOTE, provenance)
+            _marks(axes, scaled[scaled["write_pct"] == share], shift, place, share)
+        _names(axes, scaled)
+        _frame(axes, scaled)
+    decorate(figure, title, NOTE, provenance, run)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(points)
     caption = brief(provenance, f"{finding} {NOTE}")
@@ -92,26 +95,28 @@ def _names(axes: Axes, points: pd.DataFrame) -> None:
     for row in kinds.to_dict("records"):
         above = (above + 1) % 3 if row["capacity_pct"] - last < 12 else 0
         last = row["capacity_pct"]
-        height = 1.16 + 0.09 * above
+        height = 116 + 9 * above
         box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
         axes.text(last, height, row["label"], ha="center", va="bottom", fontsize=10, color=INK, bbox=box)
         axes.plot([last, last], [0, height], color=FAINT, linewidth=0.8, zorder=0)
         if row["most_pct"] - last > 0.5:
             arrow = {"arrowstyle": "->", "color": GREY}
-            axes.annotate("", (row["most_pct"], height - 0.01), (last, height - 0.01), arrowprops=arrow)
+            axes.annotate("", (row["most_pct"], height - 1), (last, height - 1), arrowprops=arrow)
 
 
 def _frame(axes: Axes, points: pd.DataFrame) -> None:
     low, high = (points["capacity_pct"].min(), points["capacity_pct"].max()) if len(points) else (25, 50)
     axes.set_xlim(low - 6, high + 8)
-    most = max([1.45, *(1.1 * points["ratio"])])
+    most = max([145.0, *(1.1 * points["ratio"])])
     axes.set_ylim(0, most)
-    axes.set_yticks([0, 0.25, 0.5, 0.75, 1.0])
+    axes.set_yticks([0, 25, 50, 75, 100])
     axes.grid(axis="y", color=FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.set_xlabel("Usable share of the drives, %")
-    axes.set_ylabel("IOPS, times the two-way mirror's")
-    if len(points):
+    axes.set_ylabel("IOPS, % of the two-way mirror's")
+    if len(points) and is_narrow():
+        legend_below(axes, *axes.get_legend_handles_labels(), columns=3, lines=2)
+    elif len(points):
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=4, frameon=False, fontsize=10)
 
 
@@ -120,9 +125,8 @@ def _finding(points: pd.DataFrame) -> str:
     for _, rows in points.groupby("arm", sort=False):
         first = rows.iloc[0]
         done = ", ".join(
-            f"{row['ratio']:.2f} with {row['write_pct']:g} % writes" for row in rows.to_dict("records")
+            f"{100 * row['ratio']:.0f} % of the IOPS with {row['write_pct']:g} % writes"
+            for row in rows.to_dict("records")
         )
-        parts.append(
-            f"{first['label']} has {first['capacity_pct']:.1f} % of its drives to use and does {done}"
-        )
+        parts.append(f"{first['label']} has {first['capacity_pct']:.1f} % of its drives to use, and {done}")
     return f"{'; '.join(parts) or 'Nothing was measured'}."

@@ -1,4 +1,4 @@
-"""Maps of ratios: load against threads or kinds, panels below each other; capped cells are hatched."""
+"""Maps of changes: load against threads or kinds, panels below each other; a star marks capped cells."""
 
 from __future__ import annotations
 
@@ -15,23 +15,27 @@ from matplotlib.patches import Rectangle
 
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many, reach
+from diskbook.report.figures import percent_axis
 from diskbook.report.figures.style import (
     FAINT,
     GREY,
-    INK,
     RC,
     Picture,
     brief,
     decorate,
+    is_narrow,
     new_figure,
     redrawable,
 )
 
 NOTE = (
-    "in a closed loop these are those of MB/s as well, and the inverse of those of latency, so that a cell "
-    "is one "
-    "finding. Hatched: a limit sets one of both rates or both, and the ratio is one of limits."
+    "with so many I/Os always in flight, MB/s change alike and latency the other way. *: a limit sets one "
+    "of both rates, or both, so the change is one of limits."
 )
+
+
+MOST_NARROW = 6
+"""Columns that have room for names of the usual size on a phone."""
 
 
 class Across(NamedTuple):
@@ -53,7 +57,6 @@ THREADS = Across()
 def ratio_map(
     panels: Mapping[str, pd.DataFrame],
     what: str,
-    slug: str,
     title: str,
     run: str,
     provenance: str,
@@ -67,15 +70,15 @@ def ratio_map(
         By the panel's title: `load` (row in words), what lies across, `ratio`, `capped`.
     what
         The ratio's two sides, e.g. "cluster / server".
-    slug, title, run, provenance
-        Name of the figure, its finding, name of the run, and where its numbers come from.
+    title, run, provenance
+        Its finding, name of the run, and where its numbers come from.
     across
         Column of what lies across.
     """
     every = pd.concat([frame.assign(panel=name) for name, frame in panels.items()], ignore_index=True)
     loads, columns = list(dict.fromkeys(every["load"])), list(dict.fromkeys(every[across.column]))
     columns = columns if any(isinstance(name, str) for name in columns) else sorted(columns)
-    figure, drawn = new_figure(1.9 + len(panels) * (0.75 + 0.34 * len(loads)), len(panels))
+    figure, drawn = new_figure(2.4 + len(panels) * (0.75 + 0.34 * len(loads)), len(panels))
     with mpl.rc_context(RC):
         colours = mpl.colormaps["PuOr_r"], Normalize(-across.widest, across.widest)
         for axes, (name, frame) in zip(drawn, panels.items(), strict=True):
@@ -84,15 +87,17 @@ def ratio_map(
             )
             axes.set_title(name, loc="left", fontsize=11)
         drawn[-1].set_xlabel(across.label)
-    note = f"IOPS of {what}; {NOTE}"
-    decorate(figure, title, note, provenance)
+        lines = 1 + max((str(across.names.get(name, "")).count("\n") for name in columns), default=0)
+        percent_axis.colour_key(drawn[-1], colours[0], across.widest, lines + is_narrow())
+    note = f"Change of IOPS in percent, {what}; {NOTE}"
+    decorate(figure, title, note, provenance, run)
     emulated = Provenance.EMULATED in provenance
     finding = " ".join(_finding(name, frame) for name, frame in panels.items())
     caption = brief(provenance, f"{finding} {note}")
     made = "emulated " if emulated else ""
-    alt = f"Heat maps of {made}IOPS ratios by load and {across.label}, showing: {finding}"
-    short = brief(provenance, f"IOPS of {what}, by load and {across.label}: {_limited(every)}.")
-    return Picture(slug, title, short, alt, figure, every, provenance, run, caption)
+    alt = f"Heat maps of {made}IOPS changes by load and {across.label}, showing: {finding}"
+    short = brief(provenance, f"Change of IOPS, {what}, by load and {across.label}: {_limited(every)}.")
+    return Picture("ratio-map", title, short, alt, figure, every, provenance, run, caption)
 
 
 def _panel(
@@ -118,6 +123,8 @@ def _panel(
         [names.get(name, name) if isinstance(name, str) else f"{name:g}" for name in columns],
     )
     axes.tick_params(length=0)
+    if is_narrow() and len(columns) > MOST_NARROW:
+        axes.tick_params(axis="x", labelsize=8)
     axes.set_xlim(-0.5, max(1, len(columns)) - 0.5)
     axes.set_ylim(max(1, len(loads)) - 0.5, -0.5)
     for side in ("left", "bottom"):
@@ -129,12 +136,9 @@ def _cell(
 ) -> None:
     face = colours(scale(math.log2(ratio)))
     axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor=face, edgecolor=GREY, linewidth=0.6))
-    if capped:
-        axes.add_patch(Rectangle(corner, 0.96, 0.9, fill=False, hatch="////", edgecolor=GREY, linewidth=0))
-    axes.text(
-        corner[0] + 0.48, corner[1] + 0.45, f"{ratio:.2f}", ha="center", va="center", fontsize=10, color=INK,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.85},
-    )  # fmt: skip
+    words = percent_axis.in_percent(ratio) + "*" * capped
+    axes.text(corner[0] + 0.48, corner[1] + 0.45, words, ha="center", va="center", fontsize=10,
+              color=percent_axis.ink(face))  # fmt: skip
 
 
 def _limited(cells: pd.DataFrame) -> str:
@@ -153,5 +157,6 @@ def _finding(name: str, frame: pd.DataFrame) -> str:
         return f"{name}: no cell."
     free = known[~known["capped"]]
     rest = "in the other" + "s" * (len(free) > 1) if len(free) < len(known) else "there"
-    below = f"; {reach(free['ratio'].min(), free['ratio'].max(), '.2f')} {rest}" if len(free) else ""
+    ends = (100 * (free["ratio"].min() - 1), 100 * (free["ratio"].max() - 1))
+    below = f"; {reach(*ends, '+.0f')} % {rest}" if len(free) else ""
     return f"{name}: {_limited(known)}{below}."

@@ -23,9 +23,12 @@ from diskbook.report.figures.style import (
     VERMILLION,
     ArmLook,
     Picture,
+    RunSource,
     brief,
     decorate,
+    is_narrow,
     left_edge,
+    legend_below,
     new_figure,
     redrawable,
 )
@@ -66,7 +69,7 @@ def spreads(data: pd.DataFrame, source: str, provenance: str) -> Picture:
         _dots(axes, data, "component", names)
         labels = ["\n".join(textwrap.wrap(_capital(noise_series.WORDS[name]), 26)) for name in names]
         axes.set_yticks(range(len(names)), labels)
-        _percent_axis(axes, "Standard deviation of the rate (log scale)")
+        _percent_axis(axes, "Standard deviation of the rate")
         _legend(figure, axes, data)
     core = data.loc[(data["size"] == noise_series.PLANNED_SIZE), ["component", "sd_log"]].groupby(
         "component"
@@ -101,7 +104,7 @@ def apart(data: pd.DataFrame, source: str, provenance: str) -> Picture:
         axes.set_yticks([0.005, 0.01, 0.02, 0.05], ["0.5 %", "1 %", "2 %", "5 %"])
         axes.set_yticks([], minor=True)
         axes.grid(axis="y", color=FAINT, linewidth=0.7)
-        axes.set_xlabel("Time between two runs of one machine (log scale)")
+        axes.set_xlabel("Time between two runs of one machine")
         axes.set_ylabel("S.d. of their difference")
         _legend(figure, axes, data)
     own = data[data["size"] == noise_series.PLANNED_SIZE].groupby("hours")["sd_log"].mean()
@@ -150,6 +153,9 @@ def _legend(figure: Figure, axes: Axes, data: pd.DataFrame) -> None:
     """Marks in words above the panel, from the left edge of the figure on, in the order drawn."""
     cells = [cell for cell in LOOKS if cell in set(zip(data["size"], data["region"], strict=True))]
     marks = [Line2D([], [], **LOOKS[cell].marks(5)) for cell in cells]
+    if is_narrow():
+        legend_below(axes, marks, [LOOKS[cell].label for cell in cells])
+        return
     legend = axes.legend(
         marks, [LOOKS[cell].label for cell in cells], loc="lower left", ncols=4, frameon=False, fontsize=10,
         handlelength=1.2, handletextpad=0.3, columnspacing=1.2, borderaxespad=0.3, borderpad=0,
@@ -186,7 +192,7 @@ def _finished(
     data: pd.DataFrame,
     what: str,
 ) -> Picture:
-    decorate(figure, title, note, provenance)
+    decorate(figure, title, note, provenance, RunSource("", source))
     alt = caption = f"Empty plot: the tables hold no {what}."
     if len(data):
         spread = f"{reach(100 * data['sd_log'].min(), 100 * data['sd_log'].max(), '.2g')} %"

@@ -31,6 +31,8 @@ PANELS: dict[str, tuple[str, str]] = {
     "max-throughput": ("mb_s", "128K random writes, depth 512"),
     "max-read-iops": ("iops", "4K random reads, depth 512"),
 }
+_SLUGS = {"max-write-iops": "drives", "max-throughput": "drives-throughput", "max-read-iops": "drives-reads"}
+"""Names of the figures of these loads."""
 BURST = "burst-until-dry"
 WRITES: str = "max-write-iops"
 SINGLE: str = "access-time"
@@ -157,13 +159,15 @@ def access_times(a: Analysis) -> pd.DataFrame:
 
 
 @once
-def rates(a: Analysis) -> Picture:
-    """Figure: rates of all trials beside the predicted limits."""
+def _rates(a: Analysis) -> dict[str, Picture]:
     cells = predictions(a)
-    known = cells[cells["workload"].isin(list(PANELS)) & cells["ratio"].notna()]
-    near = int(((known["ratio"] - 1).abs() <= 0.05).sum())
-    title = f"{near} of {len(known)} rates are those of the lowest limit in force: options buy limits"
-    return figures.drives(a.trials, cells, a.looks, PANELS, title, a.run.name)
+    loads = {name: (_SLUGS[name], name, *PANELS[name]) for name in PANELS if name in set(cells["workload"])}
+    return {name: figures.drives(a.trials, cells, a.looks, load, a.source) for name, load in loads.items()}
+
+
+def rates(a: Analysis, workload: str = WRITES) -> Picture:
+    """Figure: rates of all trials of a workload beside the predicted limits."""
+    return _rates(a)[workload]
 
 
 @once
@@ -179,20 +183,20 @@ def access(a: Analysis) -> Picture:
         else []
     )
     title = f"Single reads take {' to '.join(ends)}" if ends else "No single reads were measured"
-    return figures.strip(a.trials, a.looks, a.words, [SINGLE], title, a.run.name)
+    return figures.strip(a.trials, a.looks, a.words, [SINGLE], title, a.source)
 
 
 @once
 def burst(a: Analysis) -> Picture:
     """Figure: the moment a burst credit runs out."""
     scale = a.scenario.scenario.emulated_credit_scale if a.provenance == Provenance.EMULATED else 1.0
-    return figures.credit(a.trials, a.tables.series, a.looks, BURST, scale, a.run.name)
+    return figures.credit(a.trials, a.tables.series, a.looks, BURST, scale, a.source)
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
     load_curve = (a.load_curve,) if a.load_curve else ()
-    return (rates(a), access(a), *load_curve, a.ratios, burst(a))
+    return (*_rates(a).values(), access(a), *load_curve, a.ratios, burst(a))
 
 
 def unusable(a: Analysis) -> list[str]:

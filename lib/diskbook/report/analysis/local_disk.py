@@ -36,7 +36,7 @@ def curves(a: Analysis) -> Picture:
     knees = _chosen(a)
     known = knees[knees["knee"].notna()] if len(knees) else knees
     empty = pd.DataFrame(columns=_CAPS)
-    return figures.depth_curves(_sweep(a), empty, known, a.looks, 1, _title(known), a.run.name)
+    return figures.depth_curves(_sweep(a), empty, known, a.looks, 1, _title(known), a.source)
 
 
 def _title(known: pd.DataFrame) -> str:
@@ -46,7 +46,7 @@ def _title(known: pd.DataFrame) -> str:
     firm = known[known["high"] <= FIRM * known["low"]]
     if len(firm) < len(known):
         return "More I/Os in flight give more rate, then latency; blocks differ too much to say from where"
-    return f"The knee is at {_span(known)} I/Os in flight; beyond it more of them buy latency alone"
+    return f"The rate stops rising at {_span(known)} I/Os in flight; more of them only wait"
 
 
 def headline(a: Analysis) -> str:

@@ -5,35 +5,35 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import pandas as pd
+
 from diskbook.design.model import Workload
-from diskbook.design.vocabulary import Verdict
+from diskbook.design.vocabulary import Provenance, Verdict
 from diskbook.facts import quantities
 from diskbook.report import figures
-from diskbook.report.figures import Picture
+from diskbook.report.figures import Picture, RunSource
 from diskbook.report.show import headlines, sentences
 from diskbook.report.show.analysed import Analysed
-from diskbook.stats import evidence
+from diskbook.stats import evidence, limits
 
 
 def ratios(a: Analysed) -> Picture:
     """Draw all latency ratios as a forest plot."""
-    return figures.forest(a.comparisons, a.looks, a.words, _ratio_title(a), a.run.name)
+    return figures.forest(a.comparisons, a.looks, a.words, _ratio_title(a), a.source)
 
 
 def all_trials(a: Analysed) -> Picture:
     """Draw every trial at queue depth 1, or the lowest depth there is, as a dot strip."""
     depth, names = _shallowest(a.scenario.workload)
-    of_ratios = " behind the ratios" if a.scenario.comparison else ""
-    title = f"Every trial at queue depth {depth}: the spread{of_ratios}, block by block"
-    return figures.strip(a.trials, a.looks, a.words, names, title, a.run.name)
+    title = _spread_title(limits.trial_totals(a.trials), depth, names)
+    return figures.strip(a.trials, a.looks, a.words, names, title, a.source)
 
 
 def percentile_plot(a: Analysed) -> Picture:
     """Draw latency percentiles at queue depth 1, or the lowest depth there is."""
     plain = [item for item in a.scenario.workload if not item.sync]
-    depth, names = _shallowest(plain or a.scenario.workload)
-    title = f"The slow I/Os at queue depth {depth}: percentiles of total latency by arm"
-    return figures.tail(a.tables.bins, a.trials, a.looks, a.words, names, title, a.run.name)
+    _, names = _shallowest(plain or a.scenario.workload)
+    return figures.tail(a.tables.bins, a.trials, a.looks, a.words, names, a.source)
 
 
 def load_curve(a: Analysed) -> Picture | None:
@@ -42,7 +42,7 @@ def load_curve(a: Analysed) -> Picture | None:
     kinds = {name: a.words[name].partition(", depth")[0] for name in held}
     on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
     points = evidence.load_curve_points(a.trials, kinds, on_demand)
-    return figures.load_curve(points, a.looks, a.run.name, a.provenance) if len(points) else None
+    return figures.load_curve(points, a.looks, a.source, a.provenance) if len(points) else None
 
 
 def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:
@@ -51,12 +51,37 @@ def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:
     return depth, [item.name for item in loads if item.outstanding == depth]
 
 
+def source(a: Analysed) -> RunSource:
+    """Say in a line when, where and on what a run was measured, by whom, and the licence."""
+    day = "" if a.trials.empty else f"{a.trials['started_utc'].min():%Y-%m-%d}"
+    by_sku: dict[str, list[int]] = {}
+    for disk in a.scenario.disk:
+        by_sku.setdefault(disk.sku, []).append(disk.size_gib)
+    disks = [f"{sku} {quantities.reach(min(gib), max(gib), ',')} GiB" for sku, gib in by_sku.items()]
+    sizes = dict.fromkeys(item.size.removeprefix("Standard_") for item in a.scenario.machine)
+    imported = a.provenance == Provenance.IMPORTED
+    whose = "imported: licence of its source" if imported else f"diskbook ({a.provenance}), MIT licence"
+    about = [f"Run {a.run.name}", day, a.scenario.region]
+    parts = [", ".join(filter(None, about)), ", ".join(disks), f"VM {', '.join(sizes)}", whose]
+    return RunSource(a.run.name, "; ".join(parts), a.run.folder)
+
+
+def _spread_title(totals: pd.DataFrame, depth: int, names: Sequence[str]) -> str:
+    """Say within how much of the median of their arm most trials lie."""
+    chosen = totals[totals["workload"].isin(names) & totals["lat_mean_ms"].notna()]
+    if chosen.empty:
+        return f"No trial at queue depth {depth} was finished"
+    medians = chosen.groupby(["workload", "arm"])["lat_mean_ms"].transform("median")
+    within = 100 * float((chosen["lat_mean_ms"] / medians - 1).abs().quantile(0.9))
+    return f"At queue depth {depth}, 9 of 10 trials lie within {within:.2g} % of the median of their arm"
+
+
 def _ratio_title(a: Analysed) -> str:
     lines = headlines.of(a.comparisons, a.scenario)
     rows = [row for row in (lines.lead, *lines.others) if row and row["metric"] == "lat_mean_ms"]
     row = next((row for row in rows if not math.isnan(row["ratio"])), None)
     if row is None:
-        return "No latency ratio to show"
+        return "No latency was compared"
     plain = sentences.is_plain(row)
     load = sentences.load_words(a.scenario.workload_named(row["workload"]), plain=plain)
     arm, base = a.labels[row["arm"]], a.labels[row["base_arm"]]

@@ -25,7 +25,7 @@ from diskbook.report.analysis import (
     requested,
 )
 from diskbook.report.analysis.published import compared as published_compared, figures as published
-from diskbook.report.figures import ArmLook, Picture
+from diskbook.report.figures import ArmLook, Picture, RunSource
 from diskbook.report.show import lead, sentences, tool as show_tool
 from diskbook.report.show.analysed import ReplicateCost
 from diskbook.results import plan as plans, tables as store_tables
@@ -196,6 +196,11 @@ class Analysis:
     def labels(self) -> dict[str, str]:
         """Arms in words."""
         return {name: look.label for name, look in self.looks.items()}
+
+    @cached_property
+    def source(self) -> RunSource:
+        """The run's name, with the line on its source that figures carry."""
+        return run_pictures.source(self)
 
     @cached_property
     def ratios(self) -> Picture:

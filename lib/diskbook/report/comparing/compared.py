@@ -15,7 +15,7 @@ from diskbook.report.comparing.changed import Change
 from diskbook.report.comparing.measured import Measured
 from diskbook.report.comparing.pairs import LeftOut, Pair, Paired
 from diskbook.report.comparing.spread import BetweenRuns
-from diskbook.report.figures import Picture, runs_forest
+from diskbook.report.figures import Picture, RunSource, runs_forest
 from diskbook.report.show import sentences
 
 
@@ -76,9 +76,11 @@ class Beside:
         spreads = {self.words(item.key): item.brief for item in self.spreads if item.key in keys}
         names = {item.letter: item.name for item in self.runs}
         differing = len({pair.key for pair in chosen if pair.verdict is Verdict.DIFFERENCE})
-        return runs_forest(
-            rows, spreads, names, _title(len(self.runs), differing, len(keys)), self.provenance
-        )
+        regions = ", ".join(dict.fromkeys(item.scenario.region for item in self.runs))
+        listed = " ".join(names.values())
+        source = RunSource(listed, f"Runs {listed}; {regions}; diskbook, MIT licence")
+        title = _title(len(self.runs), differing, len(keys))
+        return runs_forest(rows, spreads, names, title, self.provenance, source)
 
     def _drawn(self, key: tuple[str, ...]) -> list[dict[str, Any]]:
         """Rows of the figure: the ratio of each run in one comparison."""
@@ -88,7 +90,12 @@ class Beside:
         letters = [of_key[0].first, *(pair.other for pair in of_key)]
         columns = ("ratio", "ci_low", "ci_high", "level", "n_replicates", "n_blocks", "scope")
         return [
-            {"comparison": self.words(key), "run": letter, "differs": differs}
+            {
+                "comparison": self.words(key),
+                "run": letter,
+                "differs": differs,
+                "is_latency": key[-1].startswith("lat"),
+            }
             | {name: row[name] for name in columns}
             for letter, row, differs in zip(letters, rows, [False, *differing], strict=True)
         ]
@@ -131,8 +138,8 @@ def compare(names: Sequence[str]) -> Beside:
 def _title(runs: int, differing: int, comparisons: int) -> str:
     """Title of the figure, which states the finding."""
     if not differing:
-        return f"No ratio differs clearly between {runs} runs"
-    return f"{differing} of {comparisons} ratios differ{'s' * (differing == 1)} between {runs} runs"
+        return f"No change differs clearly between {runs} runs"
+    return f"{differing} of {comparisons} changes differ{'s' * (differing == 1)} between {runs} runs"
 
 
 def _is_last(pair: Pair) -> int:

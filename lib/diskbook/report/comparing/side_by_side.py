@@ -278,5 +278,6 @@ def _title(panels: Sequence[pd.DataFrame]) -> str:
     possible = sum(len(STARTS) * frame["place"].nunique() for frame in panels)
     ratios = pd.concat([frame["ratio"] for frame in panels]).dropna()
     filled = sum(len(frame) for frame in panels)
-    span = f"ratios {ratios.min():.2f} to {ratios.max():.2f} in" if len(ratios) else "no ratio in"
+    ends = dict.fromkeys(f"{100 * (ratio - 1):+.0f} %" for ratio in (ratios.min(), ratios.max()))
+    span = f"{' to '.join(ends)} in" if len(ratios) else "no change in"
     return capital(f"{span} {filled} of {possible} cells; {possible - filled} are empty")

@@ -21,13 +21,14 @@ from diskbook.report.figures.predicted import drives
 from diskbook.report.figures.published import shares
 from diskbook.report.figures.runs_forest import runs_forest
 from diskbook.report.figures.strip import strip
-from diskbook.report.figures.style import ArmLook, Picture, looks
+from diskbook.report.figures.style import ArmLook, Picture, RunSource, looks
 
 __all__ = [
     "USUAL",
     "ArmLook",
     "Look",
     "Picture",
+    "RunSource",
     "as_png",
     "as_svg",
     "campaign_map",

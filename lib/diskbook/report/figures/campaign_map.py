@@ -13,13 +13,14 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.patches import Rectangle
 
 from diskbook.design.vocabulary import Provenance
+from diskbook.report.figures import percent_axis
 from diskbook.report.figures.style import (
     FAINT,
     GREY,
     GROUND,
-    INK,
     RC,
     Picture,
+    RunSource,
     brief,
     decorate,
     is_narrow,
@@ -31,22 +32,22 @@ from diskbook.report.figures.style import (
 HOURS = 3
 """Hours of a column: 24 columns have no room for numbers."""
 STARTS = tuple(range(0, 24, HOURS))
-ROW_IN, HEAD_IN, PANEL_IN, NAME_IN = 0.62, 1.5, 0.75, 0.2
+ROW_IN, HEAD_IN, PANEL_IN, NAME_IN = 0.62, 2.0, 0.75, 0.2
 WIDE, NARROW = (-0.46, 0.46), (-0.29, 0.40)
 """Top and bottom of a cell in its row; on a phone the name of the row stands above."""
 LEAST_DOUBLINGS = 0.5
 """Doublings at which colours end at least, so that small ratios look small."""
 NOTE = (
-    "A cell: the ratio, half its interval in percent, and n runs; of several runs the median ratio and the "
+    "A cell: the change in percent, half its interval, and n runs; of several runs the median change and the "
     "median interval, whichever zone their disks answer from: nothing is pooled. An empty cell has no run; "
-    "no ratio: those of its runs are refused."
+    "no change: those of its runs are refused."
 )
 _NO_HOUR = " The emulator plays neither regions nor times of day: its cells say when runs were begun here."
 
 
 @redrawable
 def campaign_map(panels: Mapping[str, pd.DataFrame], title: str, batch: str, provenance: str) -> Picture:
-    """Draw the ratios of a batch's runs by place and hour.
+    """Draw the changes in a batch's runs by place and hour.
 
     Parameters
     ----------
@@ -67,15 +68,16 @@ def campaign_map(panels: Mapping[str, pd.DataFrame], title: str, batch: str, pro
         colours = mpl.colormaps["PuOr_r"], _scale(every["ratio"])
         for axes, (name, frame) in zip(drawn, panels.items(), strict=True):
             _panel(axes, frame, places[name], *colours)
-            axes.set_title(_two_lines(name), loc="left", fontsize=11, pad=19)
+            axes.set_title(_two_lines(name), loc="left", fontsize=11)
+        percent_axis.colour_key(drawn[-1], colours[0], float(colours[1].vmax or LEAST_DOUBLINGS))
         drawn[-1].set_xlabel(f"hour of start, UTC ({HOURS} hours a column)")
     emulated = Provenance.EMULATED in provenance
     note = NOTE + _NO_HOUR * emulated
-    decorate(figure, title, note, provenance)
+    decorate(figure, title, note, provenance, RunSource(batch, f"Batch {batch}; diskbook, MIT licence"))
     finding = " ".join(_words(name, frame) for name, frame in panels.items())
     made = "emulated " if emulated else ""
-    alt = f"Heat map of {made}ratios by place and hour of start, showing: {title}."
-    short = brief(provenance, f"Ratios of the runs of batch {batch} by place and hour of start.")
+    alt = f"Heat map of {made}changes by place and hour of start, showing: {title}."
+    short = brief(provenance, f"Changes in the runs of batch {batch} by place and hour of start.")
     description = brief(provenance, f"{finding} {note}")
     return Picture("campaign-map", title, short, alt, figure, every, provenance, batch, description)
 
@@ -126,22 +128,23 @@ def _cell(
     is_refused = math.isnan(row["ratio"])
     face = GROUND if is_refused else colours(scale(math.log2(row["ratio"])))
     axes.add_patch(Rectangle(corner, 0.96, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
-    behind = {"facecolor": GROUND, "edgecolor": "none", "pad": 1, "alpha": 0.85}
     middle, words = (corner[0] + 0.48, corner[1] + height / 2), "\n".join(_lines(row))
-    axes.text(*middle, words, ha="center", va="center", fontsize=10, color=INK, linespacing=1.1, bbox=behind)
+    axes.text(
+        *middle, words, ha="center", va="center", fontsize=10, color=percent_axis.ink(face), linespacing=1.1
+    )
 
 
 def _lines(row: Mapping[Any, Any]) -> list[str]:
     """What a cell says: ratio, half of its interval, number of runs."""
     if math.isnan(row["ratio"]):
-        return ["no", "ratio", f"n {row['n']}"]
-    return [f"{row['ratio']:.2f}", _half(row["half_pct"]), f"n {row['n']}"]
+        return ["refused", f"n {row['n']}"]
+    return [percent_axis.in_percent(row["ratio"]), _half(row["half_pct"]), f"n {row['n']}"]
 
 
 def _half(percent: float) -> str:
     if math.isnan(percent):
         return "no CI"
-    return f"±{percent:.1f}%" if percent < 9.95 else f"±{percent:.0f}%"
+    return f"±{percent:.1f}" if percent < 9.95 else f"±{percent:.0f}"
 
 
 def _words(name: str, frame: pd.DataFrame) -> str:

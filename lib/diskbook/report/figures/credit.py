@@ -70,7 +70,7 @@ def credit(
     arms = ", ".join(looks[arm].label for arm in dict.fromkeys(totals["arm"]))
     title = f"{arms}: {finding[0].lower() if finding else 'no trial'}{finding[1:]}"
     note = _note(scale)
-    decorate(figure, title, note, provenance)
+    decorate(figure, title, note, provenance, run)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     caption = f"{emulated}{arms}: {finding}. {note}"
     number = many(len(totals), "trial")

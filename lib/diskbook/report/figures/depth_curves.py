@@ -1,9 +1,9 @@
-"""Curves over threads: rate and latency of volumes, with the limits in force and the knee of each."""
+"""Curves over threads: the rate of each load, with the limits in force and the knee of each curve."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -18,6 +18,7 @@ from diskbook.report.figures import interval_bars
 from diskbook.report.figures.equal_axes import equal_x, equal_y
 from diskbook.report.figures.style import (
     FAINT,
+    GREY,
     GROUND,
     INK,
     RC,
@@ -43,11 +44,9 @@ WIDE = 4.5
 DRAWN = ["arm", "kind", "block_size_bytes", "workload", "trial", "outstanding", "iops", "mb_s", "lat_mean_ms"]
 IN_FLIGHT = "I/Os in flight"
 """What is on the axis where each thread has one."""
-DOTTED = "Dotted: the lowest limit in force. "
 NOTE = (
-    "Marks are medians, bars reach from the lowest to the highest trial, lines join neighbouring depths. "
-    f"{DOTTED}Triangles on the axis: the knee, latency x cap, with its interval "
-    f"where there are three blocks or more. {knee.SHARP_LIMITS}"
+    "Latency is the I/Os in flight by the rate: it rises where the rate does not. Marks are medians; lines "
+    f"join neighbouring depths. {knee.SHARP_LIMITS}"
 )
 
 
@@ -78,7 +77,7 @@ def depth_curves(
     title: str,
     run: str,
 ) -> Picture:
-    """Draw rate and latency over threads, a row a block size and direction.
+    """Draw the rate over threads, a panel a block size and direction.
 
     Parameters
     ----------
@@ -99,72 +98,63 @@ def depth_curves(
     arms = [arm for arm in looks if arm in set(data["arm"])]
     figure, key, axes = _grid(max(1, len(places)))
     with mpl.rc_context(RC):
-        for (rate, latency), place in zip(axes, places, strict=False):
-            _panels(rate, latency, place, (data, caps, knees), {arm: looks[arm] for arm in arms}, queue_depth)
+        for panel, place in zip(axes, places, strict=False):
+            _panel(panel, place, (data, caps, knees), {arm: looks[arm] for arm in arms}, queue_depth)
         for unit in {place.unit for place in places}:
-            equal_y([rate for (rate, _), place in zip(axes, places, strict=False) if place.unit == unit])
-        equal_y([latency for _, latency in axes[: len(places)]])
-        equal_x(list(axes.flat)[: 2 * len(places)])
-        for bottom in axes[-1]:
+            equal_y([panel for panel, place in zip(axes, places, strict=False) if place.unit == unit])
+        equal_x(axes[: len(places)])
+        across = 1 if is_narrow() else 2
+        for bottom in axes[-across:]:
             bottom.set_xlabel(f"threads of {queue_depth} outstanding" if queue_depth > 1 else IN_FLIGHT)
-        _legend(key, [looks[arm] for arm in arms])
+        _legend(key, [looks[arm] for arm in arms], bool(len(caps)), bool(len(knees)))
     provenance = "+".join(sorted(set(totals["provenance"]))) if len(totals) else ""
-    note = NOTE if len(caps) else NOTE.replace(DOTTED, "")
-    decorate(figure, title, note, provenance)
+    note = NOTE
+    decorate(figure, title, note, provenance, run)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(knees, looks, queue_depth)
     caption = brief(provenance, f"{finding} {note}")
     over = "threads" if queue_depth > 1 else IN_FLIGHT
-    alt = f"Line plots of {'emulated ' if emulated else ''}rate and latency over {over}, showing: {finding}"
-    short = brief(
-        provenance, f"Rate and latency of {many(len(data), 'trial')} over {over}, with the limits in force."
-    )
+    alt = f"Line plots of {'emulated ' if emulated else ''}rates over {over}, showing: {finding}"
+    short = brief(provenance, f"Rates of {many(len(data), 'trial')} over {over}, with the limits in force.")
     return Picture("depth-curves", title, short, alt, figure, data, provenance, run, caption)
 
 
-def _grid(rows: int) -> tuple[Figure, Axes, np.ndarray]:
-    """A figure with room for a key above rows of two panels, which are below each other on a phone."""
+def _grid(panels: int) -> tuple[Figure, Axes, list[Axes]]:
+    """A figure with room for a key above panels, two a row, which are below each other on a phone."""
     with mpl.rc_context(RC):
-        across = 1 if is_narrow() else 2
-        below, key = 2 * rows // across, 0.5 if is_narrow() else 0.3
-        figure = Figure(figsize=(width_in(), 2.1 + 1.75 * below), layout=layout())
+        across = 1 if is_narrow() or panels == 1 else 2
+        below, key = -(-panels // across), 0.9 if is_narrow() else 0.5
+        figure = Figure(figsize=(width_in(), 2.9 + 1.9 * below), layout=layout())
         grid = figure.add_gridspec(below + 1, across, height_ratios=[key, *[1.0] * below])
-        places = [divmod(place, across) for place in range(2 * rows)]
-        panels = [figure.add_subplot(grid[row + 1, column]) for row, column in places]
-        # Last, and without a frame: what `decorate` writes into panels does not belong to it.
-        return figure, figure.add_subplot(grid[0, :], frameon=False), np.array(panels).reshape(rows, 2)
+        places = [divmod(place, across) for place in range(panels)]
+        drawn = [figure.add_subplot(grid[row + 1, column]) for row, column in places]
+        # Last, and without a frame: it is no panel.
+        return figure, figure.add_subplot(grid[0, :], frameon=False), drawn
 
 
-def _panels(
+def _panel(
     rate: Axes,
-    latency: Axes,
     place: Curve,
     tables: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame],
     looks: Mapping[str, ArmLook],
     queue_depth: int,
 ) -> None:
-    """One row: rate at the left with caps and knees, latency at the right."""
+    """One load: the rate of each arm with caps and knees."""
     data, caps, knees = (_of(table, place) for table in tables)
     for arm, look in looks.items():
-        rows = data[data["arm"] == arm]
-        for axes, column in ((rate, place.unit), (latency, "lat_mean_ms")):
-            _curve(axes, rows, column, look)
+        _curve(rate, data[data["arm"] == arm], place.unit, look)
         _knee(rate, knees[knees["arm"] == arm], look, queue_depth)
     highest = float(data[place.unit].max())
     near = caps[caps["arm"].isin(list(looks)) & (caps[place.unit] <= NEAR * highest)]
     _limits(rate, near, place, looks)
     rate.set_ylim(0, 1.18 * max([highest, *near[place.unit]]))
-    latency.set_ylim(0, 1.08 * float(data["lat_mean_ms"].max()))
     rate.set_title(place.words, loc="left", fontsize=11)
     rate.set_ylabel("MB/s" if place.unit == "mb_s" else "IOPS")
-    latency.set_ylabel("mean, ms")
-    latency.set_title("latency", loc="left", fontsize=11)
-    for axes in (rate, latency):
-        axes.set_xlim(left=0)
-        axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6, integer=True))
-        axes.grid(axis="y", color=FAINT, linewidth=0.7)
-        axes.set_axisbelow(True)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}")
+    rate.set_xlim(left=0)
+    rate.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6, integer=True))
+    rate.grid(axis="y", color=FAINT, linewidth=0.7)
+    rate.set_axisbelow(True)
+    rate.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}")
 
 
 def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, ArmLook]) -> None:
@@ -210,15 +200,21 @@ def _knee(axes: Axes, rows: pd.DataFrame, look: ArmLook, queue_depth: int) -> No
             axes.plot([low, high], [0.03, 0.03], color=look.colour, linewidth=2.5, transform=bottom, zorder=4)
 
 
-def _legend(key: Axes, looks: Sequence[ArmLook]) -> None:
-    handles = [
-        mpl.lines.Line2D([], [], color=look.colour, **{**look.marks(6), "linestyle": look.line})
-        for look in looks
-    ]
+def _legend(key: Axes, looks: Sequence[ArmLook], has_caps: bool, has_knees: bool) -> None:
+    """Name arms, and what is drawn besides: bars, limits and knees."""
+    line = mpl.lines.Line2D
+    handles = [line([], [], color=look.colour, **{**look.marks(6), "linestyle": look.line}) for look in looks]
+    bar = {"linestyle": "none", "color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 1.4}
+    shown: list[tuple[bool, str, dict[str, Any]]] = [(True, "lowest to highest trial", bar)]
+    shown += [(has_caps, "lowest limit in force", {"linestyle": ":", "color": INK})]
+    knees = {"linestyle": "-", "color": GREY, "marker": "^", "markersize": 9}
+    shown += [(has_knees, "knee: latency x limit, 95 % interval", knees)]
+    named = [(words, line([], [], **style)) for is_there, words, style in shown if is_there]
     key.set_axis_off()
-    if handles:
-        key.legend(handles, [look.label for look in looks], loc="center left", frameon=False,
-                   fontsize=10, handlelength=3.2, borderaxespad=0, ncols=1 if is_narrow() else 2)  # fmt: skip
+    key.legend([*handles, *(handle for _, handle in named)],
+               [*(look.label for look in looks), *(words for words, _ in named)], loc="center left",
+               frameon=False, fontsize=10, handlelength=3.2, borderaxespad=0,
+               ncols=1 if is_narrow() else 2)  # fmt: skip
 
 
 def _of(table: pd.DataFrame, place: Curve) -> pd.DataFrame:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import html as markup
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
@@ -24,7 +25,7 @@ from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import UsageError, visible
 from diskbook.facts.files import write_atomic
 from diskbook.report.figures import png, svg
-from diskbook.report.figures.style import NARROW_PX, RC, WIDTH_PX, Picture, px_per_in
+from diskbook.report.figures.style import NARROW_PX, RC, WIDTH_PX, Picture, RunSource, px_per_in
 from diskbook.report.figures.themes import Theme
 
 PHONE_PX = 480
@@ -106,12 +107,12 @@ def sidecar(picture: Picture) -> str:
 def export(picture: Picture, folder: Path, look: Look = USUAL) -> list[Path]:
     """Write a figure into a folder; return the paths.
 
-    These are <slug>.svg and <slug>@2x.png, with what the look adds to their names, snippets to paste as
-    <slug>.md and <slug>.html, its words as <slug>.caption.txt and <slug>.description.txt, its numbers as
-    <slug>.csv, and all facts as <slug>.json.
+    These are <slug>.svg and <slug>@2x.png, with what the look adds to their names, the drawing for phones as
+    <slug>-390px.svg, snippets to paste as <slug>.md and <slug>.html, its words as <slug>.caption.txt and
+    <slug>.description.txt, its numbers as <slug>.csv, and all facts as <slug>.json.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in _contents(picture.at(look.width_px), look).items():
+    for name, content in _contents(picture.at(look.width_px), look, folder).items():
         write_atomic(folder / name, content)
     return [folder / name for name in _names(picture.slug, look)]
 
@@ -175,10 +176,16 @@ def _names(slug: str, look: Look) -> tuple[str, ...]:
         f"{slug}.caption.txt",
         f"{slug}.description.txt",
         f"{slug}.csv",
+        f"{slug}{_phone(look).suffix}.svg",
     )
 
 
-def _contents(picture: Picture, look: Look) -> Mapping[str, bytes]:
+def _phone(look: Look) -> Look:
+    """The look of the drawing for phones that belongs to another."""
+    return replace(look, width_px=NARROW_PX)
+
+
+def _contents(picture: Picture, look: Look, folder: Path) -> Mapping[str, bytes]:
     light: Theme = "light" if look.theme == "auto" else look.theme
     drawing = as_svg(picture, look.theme)
     contents = (
@@ -186,10 +193,11 @@ def _contents(picture: Picture, look: Look) -> Mapping[str, bytes]:
         as_png(picture, light, look.pixels),
         sidecar(picture).encode(),
         _markdown(picture, look).encode(),
-        _page(picture, look, drawing).encode(),
+        _page(picture, look, drawing, folder).encode(),
         f"{picture.caption}\n".encode(),
         f"{picture.description}\n".encode(),
         data_csv(picture.data),
+        as_svg(picture.at(NARROW_PX), look.theme),
     )
     return dict(zip(_names(picture.slug, look), contents, strict=True))
 
@@ -201,17 +209,29 @@ def _markdown(picture: Picture, look: Look) -> str:
     return f"![{alt}]({name})\n\n*{caption}* [Numbers]({picture.slug}.csv)\n"
 
 
-def _page(picture: Picture, look: Look, drawing: bytes) -> str:
+def _page(picture: Picture, look: Look, drawing: bytes, folder: Path) -> str:
     """A snippet for HTML; the paths are those beside it."""
-    name = f"{picture.slug}{look.suffix}.svg"
+    name, narrow = (f"{picture.slug}{each.suffix}.svg" for each in (look, _phone(look)))
     size = re.search(rb'width="\d+" height="\d+"', drawing)
+    links = "".join(f' <a href="{path}">{words}</a>' for path, words in _links(picture, folder).items())
     return (
         f"<figure>\n"
+        f'  <picture><source media="(max-width:{PHONE_PX}px)" srcset="{narrow}">\n'
         f'  <img src="{name}" {size[0].decode() if size else ""} style="max-width:100%;height:auto"\n'
-        f'       alt="{_quoted(picture.alt)}">\n'
-        f'  <figcaption>{_quoted(picture.caption)} <a href="{picture.slug}.csv">Numbers</a></figcaption>\n'
+        f'       alt="{_quoted(picture.alt)}"></picture>\n'
+        f"  <figcaption>{_quoted(picture.title)}. {_quoted(picture.caption)}{links}</figcaption>\n"
         f"</figure>\n"
     )
+
+
+def _links(picture: Picture, folder: Path) -> dict[str, str]:
+    """Paths from the folder of a figure to its numbers, and to its run's report and files."""
+    links = {f"{picture.slug}.csv": "Numbers"}
+    run = picture.run.folder if isinstance(picture.run, RunSource) else None
+    if run is not None:
+        path = quote(Path(os.path.relpath(run.resolve(), folder.resolve())).as_posix())
+        links |= {f"{path}/report.html": "Report", f"{path}/": f"Run {_quoted(picture.run)}"}
+    return links
 
 
 def _unmarked(text: str) -> str:

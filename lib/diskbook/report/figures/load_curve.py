@@ -34,7 +34,8 @@ ABOVE = 0.2
 _RISE = 1.1
 """Multiple of the latency at the lowest rate from which on a rise is spoken of; few trials tell no less."""
 LEAST_TRIALS = 3
-"""Trials of a rate from which on its p99 may carry a title: one slow moment makes that of a single trial."""
+"""Trials of a rate from which on its p99 is drawn: one slow moment makes that of a single trial."""
+ALONE = "too few trials"
 TICK_PT, OF_WIDTH = 36.0, 0.86
 """Room that a tick's label needs, and the part of a figure's width that its axes have."""
 QUANTILES: Mapping[str, tuple[str, Any, bool]] = {
@@ -44,11 +45,11 @@ QUANTILES: Mapping[str, tuple[str, Any, bool]] = {
 NOTE = "Each mark is one trial, lines join medians; dotted: the cap. All panels have one axis of latency."
 FROM_DUE = "Latencies count from when each I/O was due."
 FROM_SENT = "Where latencies count from when an I/O was sent, they are lower bounds."
-FEW_TRIALS = "A p99 of one or two trials may be off by one slow moment."
 NOT_KEPT = "Crosses: the rate was not held."
 LACKS = {
     tail_samples.FEW: f"fewer than {tail_samples.needed(0.99):,} I/Os",
     tail_samples.START: "no ramp that leaves its first second out",
+    ALONE: f"fewer than {LEAST_TRIALS} at the same rate",
 }
 """Why a trial shows no p99, after how many there are that have ..."""
 
@@ -66,6 +67,7 @@ def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, pro
     run, provenance
         Name of the run, and where its numbers come from.
     """
+    points = _masked(points)
     every = [(kind, arm) for kind in dict.fromkeys(points["kind"]) for arm in looks
              if len(_of(points, kind, arm))]  # fmt: skip
     curves = every[:MOST_PANELS]
@@ -78,12 +80,21 @@ def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, pro
     named = [(f"{looks[arm].label}, {kind}", _of(points, kind, arm)) for kind, arm in curves]
     finding = " ".join(_finding(rows, name) for name, rows in named)
     note, title = _note(points, len(every) - len(curves)), _title(points)
-    decorate(figure, title, note, provenance)
+    decorate(figure, title, note, provenance, run)
     emulated = Provenance.EMULATED in provenance
     caption = brief(provenance, _caption(points, len(curves)))
     description = brief(provenance, f"{finding} {note}")
     alt = f"Line plots of {'emulated ' if emulated else ''}latency against the rate held, showing: {finding}"
     return Picture("load-curve", title, caption, alt, figure, points, provenance, run, description)
+
+
+def _masked(points: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the p99 of rates with too few trials."""
+    counts = points.groupby(["kind", "arm", "rate_offered"])["lat_p99_ms"].transform("count")
+    alone = points["lat_p99_ms"].notna() & (counts < LEAST_TRIALS)
+    return points.assign(
+        lat_p99_ms=points["lat_p99_ms"].mask(alone), p99_lacks=points["p99_lacks"].mask(alone, ALONE)
+    )
 
 
 def _caption(points: pd.DataFrame, curves: int) -> str:
@@ -106,8 +117,6 @@ def _of(points: pd.DataFrame, kind: str, arm: str) -> pd.DataFrame:
 def _note(points: pd.DataFrame, left_out: int) -> str:
     notes = [NOTE, FROM_DUE if points["from_due"].all() else FROM_SENT]
     notes += [NOT_KEPT] * (not points["kept"].all())
-    if points["lat_p99_ms"].any() and _trials_with_p99(points) < LEAST_TRIALS:
-        notes.append(FEW_TRIALS)
     lacking = [(int((points["p99_lacks"] == why).sum()), words) for why, words in LACKS.items()]
     notes += [f"No p99 of {many(number, 'trial')} with {words}." for number, words in lacking if number]
     return " ".join(notes + [f"Not drawn: {many(left_out, 'more curve')}."] * (left_out > 0))
@@ -203,23 +212,17 @@ def _latencies(end: pd.Series, p50: str = "", p99: str = "") -> str:
     return f"{p50}{end['lat_p50_ms']:.2f}{tail}"
 
 
-def _trials_with_p99(points: pd.DataFrame) -> int:
-    """How many trials with a p99 the rates have, at least."""
-    return int(points.groupby(["kind", "arm", "rate_offered"])["lat_p99_ms"].count().min())
-
-
 def _title(points: pd.DataFrame) -> str:
     """The rise of p99 from end to end, or of p50 where the p99 of an end is of few trials, or of none."""
     ends = [_ends(rows) for _, rows in points.groupby(["kind", "arm"])]
-    names = {"lat_p50_ms": "p50"}
-    if _trials_with_p99(points) >= LEAST_TRIALS:
-        names = {"lat_p99_ms": "p99", **names}
+    names = {"lat_p99_ms": "the 99th percentile", "lat_p50_ms": "the median"}
     whole = [column for column in names if all(end[column] > 0 for pair in ends for end in pair)]
     if not whole:
         return "Latency at the rates held"
     column, name = whole[0], names[whole[0]]
     rises = [last[column] / first[column] for first, last in ends]
     if max(rises) < _RISE:
-        return f"Up to the highest rate held below the cap {name} does not rise"
-    times = reach(min(rises), max(rises), ".1f")
-    return f"From the lowest to the highest rate held, {name} becomes {times} times as long"
+        return f"{name} of latency does not rise up to the highest rate held below the cap".capitalize()
+    longer = f"{reach(100 * min(rises) - 100, 100 * max(rises) - 100, ',.0f')} % longer"
+    times = f"{reach(min(rises), max(rises), '.1f')} times as long" if min(rises) >= 2 else longer
+    return f"From the lowest to the highest rate held, {name} of latency becomes {times}"

@@ -1,4 +1,4 @@
-"""Percentile plot: latency of all I/Os over a nines axis, drawn only as far as data reach."""
+"""Percentile plot: latency of all I/Os against the part that is faster, drawn as far as data reach."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from diskbook.design import held_rate, tail_samples
 from diskbook.design.totals import measured_rows
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts.quantities import many
+from diskbook.facts.quantities import many, reach
 from diskbook.report.figures.style import (
     FAINT,
     INK,
@@ -28,8 +28,10 @@ from diskbook.report.figures.style import (
 )
 from diskbook.stats import percentiles
 
-TICKS = {0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9", 0.9999: "p99.99", 0.99999: "p99.999"}
+TICKS = {0.5: "50 %", 0.9: "90 %", 0.99: "99 %", 0.999: "99.9 %", 0.9999: "99.99 %", 0.99999: "99.999 %"}
 POINTS = 160
+NEXT = 0.35
+"""Part of a nine by which an axis reaches beyond the data, where there is a tick."""
 
 
 @redrawable
@@ -39,7 +41,6 @@ def tail(
     looks: Mapping[str, ArmLook],
     words: Mapping[str, str],
     workloads: Sequence[str],
-    title: str,
     run: str,
 ) -> Picture:
     """Draw latency percentiles of all I/Os of a cell from p50 on, a panel a workload, a line an arm.
@@ -58,11 +59,12 @@ def tail(
             axes.set_title(words.get(workload, workload) + start, loc="left", fontsize=11)
     note = "All I/Os of all finished trials, not a typical trial; a line ends where fewer than 10 lie beyond."
     provenance = "+".join(sorted(set(trials["provenance"])))
-    decorate(figure, title, note, provenance)
+    title = _title(data, words, workloads)
+    decorate(figure, title, note, provenance, run)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     named = {name: f"{words.get(name, name)} ({start})" for name, start in starts.items()}
     finding = _finding(data, looks, {**words, **named}, workloads)
-    kind = f"Percentile plot of {'emulated ' if emulated else ''}latency by arm on a nines axis"
+    kind = f"Percentile plot of {'emulated ' if emulated else ''}latency by arm"
     alt = f"{kind}, showing {finding}"
     arms = data["arm"].nunique()
     short = brief(
@@ -70,6 +72,21 @@ def tail(
     )
     description = f"{emulated}{finding} {note}"
     return Picture("percentiles", title, short, alt, figure, data, provenance, run, description)
+
+
+def _title(data: pd.DataFrame, words: Mapping[str, str], workloads: Sequence[str]) -> str:
+    """Say what the slowest of so many I/Os take, by the furthest of three percentiles that all arms reach."""
+    for workload in workloads:
+        rows = data[data["workload"] == workload]
+        reached = rows.groupby("arm")["quantile"].max().min()
+        for quantile, number in ((0.999, "1,000"), (0.99, "100"), (0.9, "10")):
+            if reached >= quantile:
+                beyond = rows[rows["quantile"] >= quantile].groupby("arm")["lat_ms"].first()
+                ends = reach(beyond.min(), beyond.max(), ".3g")
+                return (
+                    f"{words.get(workload, workload)}: 1 of {number} I/Os takes longer than {ends} ms, by arm"
+                )
+    return "What the slowest I/Os take"
 
 
 def curves(merged: pd.DataFrame, workloads: Sequence[str]) -> pd.DataFrame:
@@ -113,13 +130,14 @@ def _panel(axes: Axes, data: pd.DataFrame, looks: Mapping[str, ArmLook], every: 
         axes.plot(x, y, **marks, markevery=(0, POINTS // 4), label=look.label)
         ends.append((float(x[-1]), float(y[-1]), arm))
     furthest = float(-np.log10(1 - every["quantile"].max())) if len(every) else 3.0
-    shown = [quantile for quantile in TICKS if -np.log10(1 - quantile) <= furthest + 0.05]
+    shown = [quantile for quantile in TICKS if -np.log10(1 - quantile) <= furthest + NEXT]
+    furthest = max([furthest, *(-np.log10(1 - quantile) for quantile in shown)])
     axes.set_xticks([-np.log10(1 - quantile) for quantile in shown], [TICKS[quantile] for quantile in shown])
     axes.set_xlim(np.log10(2) - 0.03, furthest + 0.03)
     _latency_ticks(axes, every["lat_ms"])
     axes.grid(color=FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.set_xlabel("Percentile of I/Os (nines axis)")
+    axes.set_xlabel("Part of the I/Os that are faster")
     axes.set_ylabel("Total latency, ms")
     _labels(axes, ends, looks)
 
@@ -180,9 +198,9 @@ def _finding(
             rows = data[(data["workload"] == workload) & (data["arm"] == arm)]
             if len(rows):
                 median, last = rows.iloc[0], rows.iloc[-1]
-                reach = f"p{100 * last['quantile']:.4g}"
+                last_of = f"p{100 * last['quantile']:.4g}"
                 arms.append(
-                    f"{look.label} {median['lat_ms']:.2f} ms at p50, {last['lat_ms']:.2f} ms at {reach}"
+                    f"{look.label} {median['lat_ms']:.2f} ms at p50, {last['lat_ms']:.2f} ms at {last_of}"
                 )
         parts.append(f"{words.get(workload, workload)}: {'; '.join(arms)}.")
     return " ".join(parts)

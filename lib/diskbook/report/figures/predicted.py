@@ -1,8 +1,8 @@
-"""Measured beside predicted: the rate of every trial of each arm, and the limit that should set it."""
+"""Measured beside predicted: the rate of each trial of a workload, and the limit that should set it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib as mpl
 import numpy as np
@@ -11,10 +11,9 @@ from matplotlib.axes import Axes
 
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
-from diskbook.report.figures.equal_axes import equal_x
+from diskbook.report.figures import interval_bars
 from diskbook.report.figures.style import (
     FAINT,
-    INK,
     RC,
     ArmLook,
     Picture,
@@ -34,11 +33,10 @@ def drives(
     trials: pd.DataFrame,
     predictions: pd.DataFrame,
     looks: Mapping[str, ArmLook],
-    panels: Mapping[str, Sequence[str]],
-    title: str,
+    load: tuple[str, str, str, str],
     run: str,
 ) -> Picture:
-    """Draw a panel a workload: every trial's rate by arm, and a bar where the lowest limit lies.
+    """Draw every trial's rate of a workload by arm, and a bar where the lowest limit lies.
 
     Parameters
     ----------
@@ -48,38 +46,28 @@ def drives(
         From `expected.predicted`.
     looks
         Looks of arms.
-    panels
-        By workload: "iops" or "mb_s", and the panel's title.
-    title, run
-        Finding and name of the run.
+    load
+        Name of the figure, workload, "iops" or "mb_s", and the workload in words.
+    run
+        Name of the run.
     """
+    slug, workload, kind, words = load
     totals = limits.trial_totals(trials)
-    data = totals.loc[totals["workload"].isin(list(panels)), ["workload", "arm", "trial", "iops", "mb_s"]]
+    data = totals.loc[totals["workload"] == workload, ["workload", "arm", "trial", "iops", "mb_s"]]
     data = data.merge(predictions[["arm", "workload", "predicted_iops", "predicted_mb_s", "by"]])
     arms = [arm for arm in looks if arm in set(data["arm"])]
-    row_in = 0.36 if is_narrow() else 0.27
-    figure, drawn = new_figure(1.2 + len(panels) * (0.8 + row_in * len(arms)), len(panels))
+    figure, (axes,) = new_figure(2.0 + (0.36 if is_narrow() else 0.27) * len(arms))
     with mpl.rc_context(RC):
-        for axes, (workload, (kind, words)) in zip(drawn, panels.items(), strict=True):
-            _panel(axes, data[data["workload"] == workload], arms, looks, kind)
-            axes.set_title(words, loc="left", fontsize=11)
-        for unit in UNITS:
-            equal_x([axes for axes, (kind, _) in zip(drawn, panels.values(), strict=True) if kind == unit])
+        _panel(axes, data, arms, looks, kind)
     note = "Each mark is one trial; black bars: the lowest of all limits in force, or outstanding / latency."
     provenance = "+".join(sorted(set(trials["provenance"])))
-    decorate(figure, title, note, provenance)
-    emulated = Provenance.EMULATED in provenance
-    finding = _finding(data, panels, looks)
-    caption = brief(provenance, f"{finding} {note}")
-    alt = (
-        f"Dot plot of {'emulated ' if emulated else ''}rates by arm with predicted limits, showing: {finding}"
-    )
-    short = brief(
-        provenance,
-        f"Rates of {many(data['trial'].nunique(), 'trial')} of {many(len(arms), 'arm')}; "
-        "bars are limits in force.",
-    )
-    return Picture("drives", title, short, alt, figure, data.reset_index(drop=True), provenance, run, caption)
+    title, finding = _title(data, kind, words), _finding(data, kind, words, looks)
+    decorate(figure, title, note, provenance, run)
+    made = "emulated " * (Provenance.EMULATED in provenance)
+    alt = f"Dot plot of {made}rates by arm with predicted limits, showing: {finding}"
+    short = brief(provenance, f"Rates of {many(len(data), 'trial')}, {words}; bars are limits in force.")
+    description = brief(provenance, f"{finding} {note}")
+    return Picture(slug, title, short, alt, figure, data.reset_index(drop=True), provenance, run, description)
 
 
 def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook], kind: str) -> None:
@@ -90,7 +78,7 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
         axes.plot(rows[measured], place + jitter, **looks[arm].marks(4.5))
         limit = rows[predicted].median() if len(rows) else np.nan
         if np.isfinite(limit):
-            axes.plot([limit, limit], [place - 0.38, place + 0.38], color=INK, linewidth=1.8, zorder=0)
+            interval_bars.upright(axes, [limit], [place - 0.42], [place + 0.42])
     axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(arms) - 0.4, -0.6)
@@ -103,18 +91,23 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
     axes.set_xlabel(unit)
 
 
-def _finding(data: pd.DataFrame, panels: Mapping[str, Sequence[str]], looks: Mapping[str, ArmLook]) -> str:
-    parts = []
-    for workload, (kind, words) in panels.items():
-        measured, predicted, _ = UNITS[kind]
-        medians = data[data["workload"] == workload].groupby("arm")[[measured, predicted]].median()
-        known = medians.dropna()
-        within = int(((known[measured] / known[predicted] - 1).abs() <= 0.05).sum())
-        if known.empty:
-            continue
-        top, most = str(medians[measured].idxmax()), float(medians[measured].max())
-        parts.append(
-            f"{words}: most by {looks[top].label} ({most:,.0f}); {within} of "
-            f"{many(len(known), 'arm')} within 5 % of what was predicted."
-        )
-    return " ".join(parts)
+def _within(data: pd.DataFrame, kind: str) -> tuple[int, int]:
+    """How many arms have the rate that was predicted, within 5 %, and of how many one was."""
+    measured, predicted, _ = UNITS[kind]
+    known = data.groupby("arm")[[measured, predicted]].median().dropna()
+    return int(((known[measured] / known[predicted] - 1).abs() <= 0.05).sum()), len(known)
+
+
+def _title(data: pd.DataFrame, kind: str, words: str) -> str:
+    within, known = _within(data, kind)
+    return f"{words}: the lowest limit in force sets the rate of {within} of {many(known, 'drive')}"
+
+
+def _finding(data: pd.DataFrame, kind: str, words: str, looks: Mapping[str, ArmLook]) -> str:
+    (within, known), medians = _within(data, kind), data.groupby("arm")[UNITS[kind][0]].median()
+    if not known:
+        return f"{words}: nothing was predicted."
+    return (
+        f"{words}: most by {looks[str(medians.idxmax())].label} ({medians.max():,.0f}); {within} of "
+        f"{many(known, 'arm')} within 5 % of what was predicted."
+    )

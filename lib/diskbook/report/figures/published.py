@@ -17,8 +17,10 @@ from diskbook.report.figures.style import (
     VERMILLION,
     ArmLook,
     Picture,
+    RunSource,
     brief,
     decorate,
+    is_narrow,
     new_figure,
     redrawable,
 )
@@ -26,6 +28,9 @@ from diskbook.stats import limits
 
 CAPPED = ArmLook("on a limit", VERMILLION, "s", "none")
 BELOW = ArmLook("below every limit", BLUE, "o", "none", filled=False)
+SOURCE = RunSource(
+    "", "Figures that the articles print; their sources: docs/reference/articles.md of diskbook"
+)
 SPREAD = 0.56
 """Height that the figures of an article take, of the distance between articles."""
 
@@ -54,7 +59,7 @@ def shares(assessed: pd.DataFrame) -> Picture:
     note = "Each mark is one published figure: rate, or latency by its rate. Limits are nominal."
     if left:
         note += f" Not drawn: {left} whose limit in force is not known."
-    decorate(figure, title, note, Provenance.PUBLISHED)
+    decorate(figure, title, note, Provenance.PUBLISHED, SOURCE)
     by_article = data.groupby("article", sort=False)["on_cap"].agg(["sum", "size"])
     counts = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in by_article.iterrows())
     kind = f"Dot plot of {many(len(data), 'published figure')} as shares of a limit"
@@ -62,7 +67,7 @@ def shares(assessed: pd.DataFrame) -> Picture:
     shown = f"{many(len(data), 'published figure')} of {many(len(articles), 'article')}"
     caption = brief(Provenance.PUBLISHED, f"{shown}, each at its share of the limit that it runs against.")
     words = f"{title}: {counts}. {note}"
-    return Picture("published-shares", title, caption, alt, figure, data, Provenance.PUBLISHED, "", words)
+    return Picture("published-shares", title, caption, alt, figure, data, Provenance.PUBLISHED, SOURCE, words)
 
 
 def _article(axes: Axes, rows: pd.DataFrame, place: int) -> None:
@@ -79,7 +84,7 @@ def _frame(axes: Axes, articles: list[str], highest: float) -> None:
     axes.annotate(
         "limit", (1.0, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=10
     )
-    for look, x in ((BELOW, 0.02), (CAPPED, 0.34)):
+    for look, x in ((BELOW, 0.02), (CAPPED, 0.62 if is_narrow() else 0.34)):
         axes.plot(x, 1.07, transform=axes.transAxes, clip_on=False, **look.marks(5))
         axes.text(x + 0.02, 1.07, look.label, transform=axes.transAxes, va="center", fontsize=10)
     axes.set_xlim(0, max(1.0, highest) * 1.03)

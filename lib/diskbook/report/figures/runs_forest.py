@@ -1,4 +1,4 @@
-"""Forest plot over runs: the ratio of one comparison in each run, comparison by comparison, on a log axis."""
+"""Forest plot over runs: the change in each run, comparison by comparison, on one axis in percent."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from diskbook.facts import quantities
 from diskbook.facts.quantities import many
+from diskbook.report.figures import percent_axis
+from diskbook.report.figures.percent_axis import percent, value_words
 from diskbook.report.figures.style import (
     FAINT,
     GREY,
@@ -22,15 +23,14 @@ from diskbook.report.figures.style import (
     Picture,
     brief,
     decorate,
+    is_narrow,
     new_figure,
     redrawable,
-    verdict_look,
+    rows_above,
 )
 
-ROW_IN, HEAD_IN, LINE_IN = 0.34, 1.5, 0.2
+ROW_IN, NARROW_ROW_IN, HEAD_IN, LINE_IN = 0.34, 0.5, 1.5, 0.2
 NAME_CHARACTERS, HEADING_CHARACTERS = 30, 70
-LEAST_REACH = 0.04
-"""Logs that the axis reaches beyond what is drawn at least."""
 
 
 @redrawable
@@ -40,6 +40,7 @@ def runs_forest(
     names: Mapping[str, str],
     title: str,
     provenance: str,
+    source: str,
 ) -> Picture:
     """Draw the ratios of runs with their intervals, one panel a comparison.
 
@@ -47,33 +48,35 @@ def runs_forest(
     ----------
     rows
         `comparison` in words, `run` (its letter), `ratio`, `ci_low`, `ci_high`, `level`, `n_replicates`,
-        `n_blocks`, `scope`, `differs` (from the first run, after adjustment); the first run first.
+        `n_blocks`, `scope`, `differs` (from the first run, after adjustment), `is_latency`; the first run
+        first.
     spreads
         Spread between runs in words, by comparison.
     names
         Names of runs by letter.
     title
         States the finding.
-    provenance
-        Where the numbers come from.
+    provenance, source
+        Where the numbers come from; names of the runs, with the line on their source.
     """
     data = pd.DataFrame(rows)
     groups = {str(name): group for name, group in data.groupby("comparison", sort=False)}
     heights = [len(group) + 2 for group in groups.values()]
     heading_lines = [_heading(name, spreads) for name in groups]
+    row_in = NARROW_ROW_IN if is_narrow() else ROW_IN
     extra = LINE_IN * sum(text.count("\n") + 1 for text in heading_lines)
-    figure, panels = new_figure(HEAD_IN + ROW_IN * sum(heights) + extra, len(groups), height_ratios=heights)
+    figure, panels = new_figure(HEAD_IN + row_in * sum(heights) + extra, len(groups), height_ratios=heights)
     with mpl.rc_context(RC):
+        limits = percent_axis.reach(rows)
         for axes, heading, group in zip(panels, heading_lines, groups.values(), strict=True):
-            _panel(axes, heading, group, names)
-        panels[-1].set_xlabel("Ratio (log axis)")
+            _panel(axes, heading, group, names, limits)
+        panels[-1].set_xlabel("Change")
     note = _note(data)
-    decorate(figure, title, note, provenance)
+    decorate(figure, title, note, provenance, source)
     rows_of = many(len(groups), "comparison")
-    caption = brief(provenance, f"Ratios of {rows_of} in {many(len(names), 'run')}, the first run above.")
+    caption = brief(provenance, f"Changes in {rows_of} of {many(len(names), 'run')}, the first run above.")
     description, alt = _description(groups, spreads, names, note), _alt(groups, names, title)
-    run = " ".join(names.values())
-    return Picture("runs", title, caption, alt, figure, data, provenance, run, description)
+    return Picture("runs", title, caption, alt, figure, data, provenance, source, description)
 
 
 def _heading(name: str, spreads: Mapping[str, str]) -> str:
@@ -81,12 +84,16 @@ def _heading(name: str, spreads: Mapping[str, str]) -> str:
     return "\n".join([*lines, *textwrap.wrap(spreads.get(name, ""), HEADING_CHARACTERS)])
 
 
-def _panel(axes: Axes, heading: str, group: pd.DataFrame, names: Mapping[str, str]) -> None:
+def _panel(
+    axes: Axes, heading: str, group: pd.DataFrame, names: Mapping[str, str], limits: tuple[float, float]
+) -> None:
     """One comparison: a row a run, the first run's interval as a band behind all."""
     records = group.to_dict("records")
     first = records[0]
+    ends = (percent_axis.FASTER, percent_axis.SLOWER) if first["is_latency"] else ("← less", "more →")
+    percent_axis.set_axis(axes, limits, "", ends)
     if not np.isnan(first["ci_low"]):
-        axes.axvspan(first["ci_low"], first["ci_high"], color=FAINT, alpha=0.6, linewidth=0)
+        axes.axvspan(percent(first["ci_low"]), percent(first["ci_high"]), color=FAINT, alpha=0.6, linewidth=0)
     for place, row in enumerate(records):
         _row(axes, place, row)
     labels = [_name(row["run"], names) for row in records]
@@ -94,9 +101,9 @@ def _panel(axes: Axes, heading: str, group: pd.DataFrame, names: Mapping[str, st
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(records) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
-    # Room above for the mark of provenance.
-    axes.set_title(heading, loc="left", fontsize=10, fontweight="bold", pad=18, wrap=False)
-    _axis(axes, group)
+    axes.set_title(heading, loc="left", fontsize=10, fontweight="bold", wrap=False)
+    if is_narrow():
+        rows_above(axes, 1)
 
 
 def _row(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:
@@ -104,18 +111,8 @@ def _row(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:
     if np.isnan(row["ratio"]):
         axes.text(1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY)
         return
-    colour, marks = verdict_look(bool(row["differs"]))
-    if not np.isnan(row["ci_low"]):
-        ends = [row["ci_low"], row["ci_high"]]
-        axes.plot(ends, [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-    axes.plot([row["ratio"]], [place], linestyle="none", markersize=6, **marks)
-    axes.text(1.02, place, _value(row), transform=right, va="center", fontsize=10, color=INK)
-
-
-def _value(row: Mapping[Any, Any]) -> str:
-    """Change and interval of a run, without the level, which the note has."""
-    value, interval = quantities.change_parts(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
-    return f"{value}, {interval.partition('CI ')[2]}" if interval else f"{value}, no interval"
+    percent_axis.bar(axes, place, row, bool(row["differs"]))
+    axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=INK)
 
 
 def _name(letter: str, names: Mapping[str, str]) -> str:
@@ -124,29 +121,11 @@ def _name(letter: str, names: Mapping[str, str]) -> str:
     return f"{letter}  {kept}"
 
 
-def _axis(axes: Axes, group: pd.DataFrame) -> None:
-    """A log axis around what is drawn; 1 is marked where it lies in there."""
-    edges = np.concatenate([group[name].dropna().to_numpy(float) for name in ("ratio", "ci_low", "ci_high")])
-    edges = edges if len(edges) else np.ones(1)
-    low, high = np.log(edges.min()), np.log(edges.max())
-    reach = max(0.15 * (high - low), LEAST_REACH)
-    limits = np.exp([low - reach, high + reach])
-    axes.set_xscale("log")
-    axes.set_xlim(*limits)
-    ticks = [tick for tick in MaxNLocator(5).tick_values(*limits) if limits[0] <= tick <= limits[1]]
-    axes.set_xticks(ticks, [f"{tick:.3g}×" for tick in ticks])
-    axes.set_xticks([], minor=True)
-    axes.grid(axis="x", color=FAINT, linewidth=0.7, zorder=-1)
-    axes.set_axisbelow(True)
-    if limits[0] <= 1 <= limits[1]:
-        axes.axvline(1.0, color=INK, linewidth=1, zorder=0)
-
-
 def _note(data: pd.DataFrame) -> str:
     level = 100 * float(data["level"].iloc[0])
     scopes = " or ".join(sorted(set(data["scope"])))
     return (
-        f"Bars: {level:.3g} % intervals, {scopes}. Grey band: the first run. Filled: the ratio differs "
+        f"Bars: {level:.3g} % intervals, {scopes}. Grey band: the first run. Filled: the change differs "
         "from the first run's."
     )
 
@@ -157,7 +136,7 @@ def _description(
     parts = []
     for name, group in groups.items():
         values = "; ".join(
-            f"{names[row['run']]} {'refused' if np.isnan(row['ratio']) else _value(row)}"
+            f"{names[row['run']]} {'refused' if np.isnan(row['ratio']) else value_words(row)}"
             for row in group.to_dict("records")
         )
         parts.append(f"{name}: {values}" + (f" ({spreads[name]})" if name in spreads else ""))
@@ -166,6 +145,7 @@ def _description(
 
 def _alt(groups: Mapping[str, pd.DataFrame], names: Mapping[str, str], title: str) -> str:
     ratios = pd.concat(list(groups.values()))["ratio"].dropna()
-    span = f", ratios {quantities.reach(ratios.min(), ratios.max(), '.2f')}" if len(ratios) else ""
+    ends = [quantities.change(value) for value in (ratios.min(), ratios.max())] if len(ratios) else []
+    span = f", changes {' to '.join(dict.fromkeys(ends))}" if ends else ""
     shown = f"{many(len(groups), 'comparison')} over {many(len(names), 'run')}"
     return f"Forest plot of {shown}, showing: {title}{span}."

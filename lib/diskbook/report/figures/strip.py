@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 from diskbook.design.schema import EARLY
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
+from diskbook.report.figures import interval_bars
 from diskbook.report.figures.equal_axes import equal_x
 from diskbook.report.figures.style import (
     FAINT,
-    INK,
+    GREY,
     RC,
     ArmLook,
     Picture,
@@ -28,10 +29,10 @@ from diskbook.report.figures.style import (
 )
 from diskbook.stats import limits
 
-SPREAD = 0.52
-"""Height that the blocks of an arm take, of the distance between arms."""
-HEAD_IN, PANEL_IN, ROW_IN, ROW_IN_NARROW = 1.1, 0.75, 0.34, 0.42
-"""Heights of title and note, of what a panel has besides its rows, and of a row."""
+SPREAD = 0.72
+"""Height that the replicates of an arm take, of the distance between arms."""
+HEAD_IN, PANEL_IN, LANE_IN, NAME_IN = 1.1, 0.75, 0.13, 0.2
+"""Heights of title and note, of what a panel has besides its rows, of a replicate, and between arms."""
 
 
 @redrawable
@@ -43,7 +44,7 @@ def strip(
     title: str,
     run: str,
 ) -> Picture:
-    """Draw the mean total latency of every finished trial, a panel a workload, blocks from top to bottom.
+    """Draw the mean total latency of every finished trial, a panel a workload, a line a replicate.
 
     Parameters
     ----------
@@ -60,16 +61,16 @@ def strip(
     data = totals[totals["workload"].isin(workloads)]
     data = data[["workload", "arm", "replicate", "block", "trial", "lat_mean_ms"]].reset_index(drop=True)
     arms = [arm for arm in looks if arm in set(data["arm"])]
-    figure, panels = new_strips(data, workloads)
+    figure, panels = _strips(data, workloads)
     with mpl.rc_context(RC):
         for axes, workload in zip(panels, workloads, strict=True):
-            panel(axes, data[data["workload"] == workload], arms, looks)
-            axes.set_xlabel("Mean total latency of a trial, ms")
+            _panel(axes, data[data["workload"] == workload], arms, looks)
+            axes.set_xlabel("Mean latency of a trial, ms")
             axes.set_title(words.get(workload, workload), loc="left", fontsize=11)
         equal_x(panels)
     note = _note(data, trials)
     provenance = "+".join(sorted(set(trials["provenance"])))
-    decorate(figure, title, note, provenance)
+    decorate(figure, title, note, provenance, run)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     caption = f"{emulated}{_medians(data, looks, words, workloads)} {note}"
     number = many(len(workloads), "panel")
@@ -85,9 +86,10 @@ def strip(
     )
 
 
-def new_strips(data: pd.DataFrame, workloads: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """Make a figure, a panel a workload, each as high as its arms need: on a phone names take two lines."""
-    row_in = ROW_IN_NARROW if is_narrow() else ROW_IN
+def _strips(data: pd.DataFrame, workloads: Sequence[str]) -> tuple[Figure, list[Axes]]:
+    """Make a figure, a panel a workload, each as high as its arms and their replicates need."""
+    lanes = max(1, data["replicate"].nunique())
+    row_in = max(LANE_IN * lanes, LANE_IN + 0.1 * is_narrow()) + NAME_IN
     arms = data.groupby("workload")["arm"].nunique()
     heights = [PANEL_IN + row_in * max(1, int(arms.get(name, 1))) for name in workloads] or [PANEL_IN]
     return new_figure(HEAD_IN + sum(heights), len(heights), height_ratios=heights)
@@ -96,45 +98,33 @@ def new_strips(data: pd.DataFrame, workloads: Sequence[str]) -> tuple[Figure, li
 def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:
     """Say what a mark is, and how many trials have none."""
     n_blocks = data[["replicate", "block"]].drop_duplicates().shape[0]
+    lines = "each grey line a replicate, " * (data["replicate"].nunique() > 1)
     absent = trials.loc[~trials["status"].isin(["ok", EARLY]), "trial"].nunique()
-    note = (
-        f"Each mark is one trial, blocks from top to bottom ({many(n_blocks, 'block')}); black line: median."
-    )
+    note = f"Each mark is one trial, {lines}{many(n_blocks, 'block')} in all; black: median."
     if not absent:
         return note
     return f"{note} Not drawn: {many(absent, 'trial')} that failed or whose block was not finished."
 
 
-def panel(
-    axes: Axes,
-    data: pd.DataFrame,
-    arms: list[str],
-    looks: Mapping[str, ArmLook],
-    column: str = "lat_mean_ms",
-    size: float = 5,
-) -> None:
-    """Draw a number of each trial by arm, blocks from top to bottom, with a line at the median."""
-    order = {
-        key: place
-        for place, key in enumerate(sorted(set(zip(data["replicate"], data["block"], strict=True))))
-    }
-    middle = (len(order) - 1) / 2 or 1.0
-    arms = [arm for arm in arms if arm in set(data["arm"])] or arms
+def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook]) -> None:
+    """Draw the latency of each trial by arm, fastest first, a line a replicate, with the arm's median."""
+    medians = data.groupby("arm")["lat_mean_ms"].median().sort_values()
+    arms = [str(arm) for arm in medians.index] or arms
+    replicates = sorted(set(data["replicate"]))
+    lanes = np.linspace(-SPREAD / 2, SPREAD / 2, 2 * len(replicates) + 1)[1::2]
     for place, arm in enumerate(arms):
         rows = data[data["arm"] == arm]
-        step = np.array([order[key] for key in zip(rows["replicate"], rows["block"], strict=True)])
-        offset = (
-            (step - (len(order) - 1) / 2) / middle * SPREAD / 2 if len(order) > 1 else np.zeros(len(step))
-        )
-        axes.plot(rows[column], place + offset, **looks[arm].marks(size))
+        for lane, replicate in zip(place + lanes, replicates, strict=True):
+            trials = rows.loc[rows["replicate"] == replicate, "lat_mean_ms"]
+            if len(trials):
+                axes.plot([trials.min(), trials.max()], [lane, lane], color=GREY, linewidth=0.9, zorder=1)
+            axes.plot(trials, [lane] * len(trials), **looks[arm].marks(4.5))
         if len(rows):
-            median = rows[column].median()
-            axes.plot([median, median], [place - 0.4, place + 0.4], color=INK, linewidth=1.6, zorder=0)
+            interval_bars.upright(axes, [medians[arm]], [place - 0.42], [place + 0.42])
     axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(arms) - 0.4, -0.6)
-    highest = data[column].max() if len(data) else 1.0
-    axes.set_xlim(0, 1.06 * highest)
+    axes.set_xlim(0, 1.06 * (data["lat_mean_ms"].max() if len(data) else 1.0))
     axes.grid(axis="x", color=FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)

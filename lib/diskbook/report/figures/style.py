@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
@@ -36,11 +37,11 @@ _PX_PER_IN, _PX_PER_IN_NARROW = 100, 84
 """Pixels to the inch: letters of 10 points are 13.9 px high, and 11.7 px on a phone, where room is scarce."""
 P = ParamSpec("P")
 _WIDTH_PX: ContextVar[int] = ContextVar("width_px", default=WIDTH_PX)
-_IN_PANELS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN DISK, not Azure"}
+_MARKS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN DISK, not Azure"}
 _EMULATED = "Emulated, not measured on Azure."
 _OWN = "Own hardware, not Azure."
-BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-PURPLE_DARK = "#8A2F66"
+BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
+PURPLE_DARK = "#882870"
 """Dark enough for text on white (7:1)."""
 DIFFERENCE = "#7A5C00"
 """Colour of a ratio whose verdict is "difference"; no arm has it."""
@@ -61,6 +62,10 @@ _BELOW_IN = 0.72
 """Room for the numbers and the name of an axis, above a key."""
 _MORE_IN, _MORE_PER_PANEL_IN = 0.4, 0.3
 """Height that a title on more lines, and a panel's, need on a phone."""
+_LINE_IN = 0.17
+"""Height of a line of text."""
+_SOURCE_PT, _ENDS_IN = 8.0, 0.35
+"""Size of the line on the source, and height of that line and of the mark of provenance."""
 
 RC: Any = {
     "font.family": FAMILY,
@@ -86,6 +91,19 @@ RC: Any = {
     # A name from a file is drawn as it is, whatever dollars are in it.
     "text.parse_math": False,
 }
+
+
+class RunSource(str):
+    """Name of a run, with the line on its source that each figure carries, and its folder."""
+
+    line: str
+    folder: Path | None
+
+    def __new__(cls, name: str, line: str, folder: Path | None = None) -> RunSource:
+        """Name a run; the line says when, where and on what it was measured, by whom, and the licence."""
+        made = super().__new__(cls, visible(name))
+        made.line, made.folder = visible(line), folder
+        return made
 
 
 @dataclass(frozen=True)
@@ -164,8 +182,10 @@ class Picture:
             object.__setattr__(self, "caption", f"{_OWN} {self.caption}")
         if not self.description:
             object.__setattr__(self, "description", self.caption)
-        for name in ("title", "caption", "alt", "run", "description"):
+        for name in ("title", "caption", "alt", "description"):
             object.__setattr__(self, name, visible(getattr(self, name)))
+        if not isinstance(self.run, RunSource):
+            object.__setattr__(self, "run", visible(self.run))
 
 
 def redrawable(draw: Callable[P, Picture]) -> Callable[P, Picture]:
@@ -257,7 +277,7 @@ def width_in() -> float:
 
 def new_figure(height_in: float, panels: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
     """Make a figure of the width asked for, with panels below each other."""
-    height_in += (_MORE_IN + _MORE_PER_PANEL_IN * panels) * is_narrow()
+    height_in += _ENDS_IN + (_MORE_IN + _MORE_PER_PANEL_IN * panels) * is_narrow()
     with mpl.rc_context(RC):
         figure = Figure(figsize=(width_in(), height_in), layout=layout())
         axes = figure.subplots(panels, 1, squeeze=False, **options)
@@ -274,25 +294,40 @@ def left_edge() -> float:
     return EDGE_IN / width_in()
 
 
-def decorate(figure: Figure, title: str, note: str, provenance: str) -> None:
+def decorate(figure: Figure, title: str, note: str, provenance: str, run: str) -> None:
     """Finish a figure: title that states the finding, note on n and interval, and where the data came from.
 
-    A figure made from emulated data says so, and one of hosts of the user's own; there is no way to leave it
-    out.
+    A figure made from emulated data says so once, above its title, and one of hosts of the user's own; there
+    is no way to leave it out.
     """
     with mpl.rc_context(RC):
         room = _room_pt()
-        heading = fitted(title, room, 12, "bold")
+        marks = [(kind, words) for kind, words in _MARKS.items() if kind in provenance]
+        heading = "\n" * len(marks) + fitted(title, room, 12, "bold")
         figure.suptitle(heading, x=left_edge(), ha="left", fontsize=12, fontweight="bold")
-        figure.supxlabel(fitted(note, room), x=left_edge(), ha="left", fontsize=10, color=GREY)
+        source = fitted(_source_line(run), room, _SOURCE_PT)
+        below = fitted(note, room)
+        more = sum(max(0, text.count("\n") - 1) for text in (heading, below, source))
+        figure.set_figheight(figure.get_figheight() + _LINE_IN * more)
+        for line, (kind, words) in enumerate(marks):
+            top = 1 - (EDGE_IN + 0.2 * line) / figure.get_figheight()
+            figure.text(left_edge(), top, words, va="top", fontsize=10, fontweight="bold",
+                        color=PURPLE_DARK, gid=kind)  # fmt: skip
+        # Blank lines below the note keep the room of the source, whose letters are smaller.
+        below = f"{below}\n" + source.count("\n") * "\n"
+        figure.supxlabel(below, x=left_edge(), ha="left", fontsize=10, color=GREY)
+        bottom = EDGE_IN / figure.get_figheight()
+        figure.text(left_edge(), bottom, source, va="bottom", fontsize=_SOURCE_PT, color=GREY, gid="source")
         for axes in figure.axes:
             _fit_rows(axes)
         beside = max((_rows_pt(axes) for axes in figure.axes), default=0.0)
         for axes in figure.axes:
             _fit_names(axes, room - beside)
-        for kind, words in _IN_PANELS.items():
-            if kind in provenance:
-                _say(figure, words, kind)
+
+
+def _source_line(run: str) -> str:
+    """Write the line on the source; of a run that is known by name alone, its name."""
+    return run.line if isinstance(run, RunSource) else f"Run {visible(run)}"
 
 
 def _room_pt() -> float:
@@ -323,10 +358,10 @@ def _rows_pt(axes: Axes) -> float:
 
 
 def _fit_names(axes: Axes, room_pt: float) -> None:
-    """Break the title of a panel, which stands above what `_say` writes on a phone, and its axis' name."""
+    """Break the title of a panel and its axis' name on a phone."""
     title = axes.get_title(loc="left").strip()
     if title and is_narrow():
-        axes.set_title(fitted(title, room_pt, 11), loc="left", fontsize=11, pad=19)
+        axes.set_title(fitted(title, room_pt, 11), loc="left", fontsize=11)
     if is_narrow():
         # It stands in the middle of its panel, beside which there may be numbers.
         axes.set_xlabel(fitted(axes.get_xlabel(), AXIS_SHARE * _room_pt(), 11))
@@ -347,11 +382,16 @@ def rows_above(axes: Axes, lines: int = 2) -> None:
     axes.set_yticks([])
 
 
-def legend_below(axes: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int = 2) -> None:
-    """Set the key below a panel and the name of its axis, from the left edge on: room that a phone has."""
+def legend_below(
+    axes: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int = 2, lines: int = 1
+) -> None:
+    """Set the key below a panel and the name of its axis, from the left edge on: room that a phone has.
+
+    The names of its ticks take so many `lines`.
+    """
     figure = axes.get_figure(root=True)
     assert figure is not None
-    below = ScaledTranslation(0, -_BELOW_IN, figure.dpi_scale_trans)
+    below = ScaledTranslation(0, -_BELOW_IN - _LINE_IN * (lines - 1), figure.dpi_scale_trans)
     axes.legend(
         handles,
         labels,
@@ -366,22 +406,3 @@ def legend_below(axes: Axes, handles: Sequence[Any], labels: Sequence[str], colu
         borderpad=0,
         borderaxespad=0,
     )
-
-
-def _say(figure: Figure, words: str, kind: str) -> None:
-    """Write where numbers come from into every panel, in the figure itself."""
-    for axes in figure.axes:
-        if not axes.axison:  # a key, no panel
-            continue
-        axes.text(
-            1.0,
-            1.02,
-            words,
-            transform=axes.transAxes,
-            ha="right",
-            va="bottom",
-            fontsize=10,
-            fontweight="bold",
-            color=PURPLE_DARK,
-            gid=kind,
-        )

@@ -17,21 +17,16 @@ THEMES: tuple[Theme, ...] = get_args(Theme)
 _DARK = {
     "#ffffff": "#15191e",
     "#222222": "#e8e8e8",
-    "#6b6b6b": "#a9a9a9",
+    "#6b6b6b": "#8c8c8c",
     "#d9d9d9": "#3c434b",
     "#0072b2": "#5ab4e8",
     "#d55e00": "#ff9a5c",
     "#009e73": "#3fcda2",
-    "#cc79a7": "#e8a9cb",
-    "#8a2f66": "#ec9fcb",
-    "#005a46": "#58c6a6",
-    "#7a5c00": "#e3bf4a",
+    "#882870": "#ec9fcb",
+    "#7a5c00": "#f2dc5a",
     "#fefefe": "#101418",
-    "#cfe6f5": "#1d3a4f",
-    "#56b4e9": "#2b6a95",
-    "#0b3c5d": "#b9dcf3",
 }
-_PRINT = {"#222222": "#000000", "#6b6b6b": "#404040", "#0072b2": "#00305a", "#8a2f66": "#5c1741"}
+_PRINT = {"#222222": "#000000", "#6b6b6b": "#404040", "#0072b2": "#00305a"}
 _GROUND, _PAPER = 0.10, 0.92
 """Lightness that white and black become on a dark page."""
 

@@ -14,7 +14,7 @@ from diskbook.stats.compare import Compared
 from diskbook.stats.protocol import Conformance
 
 if TYPE_CHECKING:  # matplotlib takes long to import, and who lists runs draws nothing
-    from diskbook.report.figures import ArmLook
+    from diskbook.report.figures import ArmLook, RunSource
 
 
 class ReplicateCost(NamedTuple):
@@ -30,6 +30,10 @@ class Analysed(Protocol):
     @property
     def run(self) -> Run:
         """The run folder."""
+
+    @property
+    def source(self) -> RunSource:
+        """The run's name, with the line on its source that figures carry."""
 
     @property
     def scenario(self) -> Scenario:

@@ -66,6 +66,7 @@ class Settings:
     disk_mb_s: float | None = None
     layout: str | None = None
     scenario: str | None = None
+    columns: str | None = None
 
 
 class Described(Protocol):

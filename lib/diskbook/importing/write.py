@@ -92,6 +92,7 @@ def _append(
             "logs": logs,
             **({"machines": machines} if machines else {}),
             **({"version": entry.taken_version} if entry.taken_version else {}),
+            **({"columns": [list(pair) for pair in entry.columns]} if entry.columns else {}),
             "old": entry.old,
             "interval_s": entry.measurement.log_interval_s,
             "block_size": entry.measurement.load.block_size_bytes,

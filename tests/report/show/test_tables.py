@@ -75,7 +75,7 @@ def test_the_ratio_of_all_ios_is_there_where_it_is_another_or_the_only_one() -> 
     assert "; of all I/Os +1,640 % [1]<" in ratio_of_percentiles(all_ios_ratio=17.4, apart=True)
     nan, why = math.nan, "not every trial has the 1,000 I/Os that this needs"
     alone = ratio_of_percentiles(ratio=nan, ci_low=nan, ci_high=nan, reason=why)
-    assert "refused [1]; of all I/Os 1.52 times<" in alone and "Not every trial" in alone
+    assert "refused [1]; of all I/Os +52 %<" in alone and "Not every trial" in alone
 
 
 def test_percentiles_of_deep_cells_that_a_limit_may_hold_are_not_printed() -> None:

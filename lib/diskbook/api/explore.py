@@ -178,11 +178,6 @@ def _result(
     estimates = {scope: of_row(row, _reason(row)) for scope, row in rows.items()}
     logs = levels.blocks(a.trials, arm, base, workload, direction, metric)
     value, base_value = levels.of_blocks(logs)
-    blocks = logs[["replicate", "block"]].assign(
-        value=np.exp(logs["log_value"]),
-        base_value=np.exp(logs["log_base_value"]),
-        log_ratio=logs["log_value"] - logs["log_base_value"],
-    )
     gates = compared.gates[(compared.gates[columns] == list(key)).all(axis=1)]
     return ComparisonResult(
         run=a.run.name,
@@ -197,7 +192,7 @@ def _result(
         these_disks=estimates[Scope.THESE],
         disks_like_these=estimates[Scope.LIKE_THESE],
         gates=gates.drop(columns=columns).reset_index(drop=True),
-        blocks=blocks,
+        blocks=_blocks(logs),
         exploratory=why,
         provenance=a.provenance,
     )
@@ -207,3 +202,12 @@ def _reason(row: Mapping[Any, Any]) -> str:
     """First reason of a row that supports no difference, or that has no interval."""
     decided = Verdict.of(row["verdict"]) in (Verdict.DIFFERENCE, Verdict.EQUIVALENT)
     return "" if decided and not math.isnan(row["ci_low"]) else sentences.first_reason(row)
+
+
+def _blocks(logs: pd.DataFrame) -> pd.DataFrame:
+    """Values of both arms and their log ratio, one row per replicate and block."""
+    return logs[["replicate", "block"]].assign(
+        value=np.exp(logs["log_value"]),
+        base_value=np.exp(logs["log_base_value"]),
+        log_ratio=logs["log_value"] - logs["log_base_value"],
+    )

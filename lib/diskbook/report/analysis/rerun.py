@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.getipython import get_ipython
+from IPython.core.history import HistoryOutput
 
 from diskbook.facts import paths
 from diskbook.report.analysis import companion_files, report
@@ -25,8 +26,22 @@ _VS_CODE = "__vsc_ipynb_file__"
 def keep_outputs() -> None:
     """Have this kernel keep what its cells display, so that figures reach the report."""
     publisher: Any = getattr(get_ipython(), "display_pub", None)
-    if hasattr(publisher, "store_display_history"):
-        publisher.store_display_history = True
+    if hasattr(publisher, "register_hook"):
+        publisher.unregister_hook(_keep)
+        publisher.register_hook(_keep)
+
+
+def _keep(message: dict[str, Any]) -> dict[str, Any]:
+    """Add a figure to the outputs of the cell that is being executed.
+
+    IPython would itself (`store_display_history`), but under the number of the next cell.
+    """
+    shell: Any = get_ipython()
+    if message["header"]["msg_type"] == "display_data":
+        number = len(shell.history_manager.input_hist_raw) - 1
+        output = HistoryOutput("display_data", message["content"]["data"])
+        shell.history_manager.outputs.setdefault(number, []).append(output)
+    return message
 
 
 def report_of_this_notebook(a: Analysis) -> Html:

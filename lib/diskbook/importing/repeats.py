@@ -21,6 +21,11 @@ UNLIKE = "results of this cell differ by more than their own spread explains"
 _MOST_NAMED = 4
 
 
+def is_first(flag: str) -> bool:
+    """Whether a flag is to be read before any number: repeats that do not agree."""
+    return flag.startswith(UNLIKE)
+
+
 def assign(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Give every entry, whose arm and workload are named, its replicate, block and repeat.
 

@@ -132,6 +132,7 @@ def measurement_of(job: Job, document: Document) -> Measurement:
         usr_pct=_mean_pct(job.entries, "usr_cpu"),
         sys_pct=_mean_pct(job.entries, "sys_cpu"),
         rates=fio_options.rates(job.options, load),
+        options={str(name)[:40]: str(value)[:100] for name, value in job.options.items()},
     )
 
 

@@ -78,7 +78,7 @@ def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> P
     target = scenario_file.load(chosen.scenario) if chosen.scenario else None
     pattern = layout.parse(chosen.layout) if chosen.layout else None
     _check_name(name)
-    files = import_files.sort(import_files.walk(paths))
+    files = import_files.sort(*import_files.walk(paths))
     entries = pairing.collect(files)
     _check_any(entries, files.refused)
     named = arms.name(entries, chosen.arms_by, pattern, files.refused)

@@ -48,17 +48,17 @@ def of_results(entries: Sequence[Described], keys: Sequence[tuple[object, ...]])
     for place, (entry, key) in enumerate(zip(entries, keys, strict=True)):
         cells.setdefault((entry.arm, *key), []).append(place)
     differing: dict[tuple[object, ...], set[str]] = {}
-    for (_, *key), places in cells.items():
-        differing.setdefault(tuple(key), set()).update(_differing([own[place] for place in places]))
+    for (_, *rest), places in cells.items():
+        differing.setdefault(tuple(rest), set()).update(_differing([own[place] for place in places]))
     return [
         {name: options.get(name, "") for name in sorted(differing[key])}
         for options, key in zip(own, keys, strict=True)
     ]
 
 
-def _differing(told: Iterable[Mapping[str, str]]) -> set[str]:
+def _differing(repeated: Iterable[Mapping[str, str]]) -> set[str]:
     """Names of options that do not have one value; of a result that repeats none nothing is known."""
-    known = [options for options in told if options]
+    known = [options for options in repeated if options]
     names = set().union(*known) if known else set()
     return {name for name in names if len({options.get(name, "") for options in known}) > 1}
 

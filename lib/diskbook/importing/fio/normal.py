@@ -345,7 +345,8 @@ def _directions(job: _Job, load: Load, flags: list[str]) -> dict[str, Direction]
         kind: part for kind in job.kinds if (part := _direction(job, kind, load, flags)) is not None
     }
     if not directions.keys() & {_READS, _WRITES}:
-        raise ValueError("fio did no I/O")
+        trims = any("trim" in report.done for report in job.reports)
+        raise ValueError("it only trims, which is not read" if trims else "fio did no I/O")
     if any("trim" in report.done for report in job.reports):
         flags.append("trims are left out")
     writes = [_as_json(report) for report in job.reports]

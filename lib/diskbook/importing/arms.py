@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from diskbook.facts.untrusted_text import visible
-from diskbook.importing import file_words, layout as layouts, loads, names
+from diskbook.importing import file_words, layout as layouts, loads, names, together
 from diskbook.importing.files import Source
 from diskbook.importing.layout import Layout, Meaning
 from diskbook.importing.pairing import UNKNOWN, Entry
@@ -90,6 +90,8 @@ def _guessed(entries: list[Entry], way: str) -> tuple[str, ...]:
     for entry, meaning in zip(places, meanings, strict=True):
         entry.meaning = meaning
     words = _by_file_names(places)
+    together.name_clients(places)
+    words = [text if text in entry.meaning.arm else "" for entry, text in zip(places, words, strict=True)]
     named = ", ".join(visible(text) for text in sorted(set(words) - {""}))
     other = _readings(places, words, patterns) if named else ""
     if named and patterns == ("{load}*",):

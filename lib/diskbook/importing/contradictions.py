@@ -20,7 +20,7 @@ _NEAR_SERIES = 0.25
 def of(measurement: Measurement) -> tuple[str, ...]:
     """Say where numbers of one measurement contradict each other."""
     near = _NEAR if measurement.load.threads in (None, 1) else _NEAR_OF_CLONES
-    sentences = []
+    sentences: list[str] = []
     for name, part in measurement.directions.items():
         if name in ("read", "write"):
             sentences += _of_totals(name, part, near)

@@ -27,7 +27,8 @@ UNKNOWN = "unknown"
 class Entry:
     """One measurement on its way into the run: where it is from, and what it becomes.
 
-    `machines` are the files of a fleet, by machine; `source` is then the first of them. `meaning` is what its
+    `machines` are the files of a fleet, by machine; `source` is then the first of them. `parts` are the parts
+    of these files that make up a trial of clients that are no fleet of VMFleet. `meaning` is what its
     path says; replicate, block and repeat are its place in the design (`importing.repeats`).
     `taken_version` is a version that its file does not tell, and others of its arm do.
     """
@@ -39,6 +40,7 @@ class Entry:
     part: int | None
     logs: dict[str, list[Source]] = field(default_factory=dict)
     machines: dict[str, Source] = field(default_factory=dict)
+    parts: dict[str, int] = field(default_factory=dict)
     workload: dict[str, Any] = field(default_factory=dict)
     arm: str = ""
     format: str = ""

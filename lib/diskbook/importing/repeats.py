@@ -48,7 +48,9 @@ def assign(entries: Sequence[Entry]) -> tuple[str, ...]:
     _by_name(entries, sorted(names, key=layout.natural))
     if max(map(len, _cells(entries).values()), default=0) > 1:
         how = "those of one name" if names else "the first of every cell, the second and so on"
-        sentences.append(f"when repeats were measured is not told everywhere: {how} make a block")
+        sentences.append(
+            f"when repeats were measured is not told everywhere: {how} make a block; whether any ran at the same time, as clients of one trial, is not told either"
+        )
     return tuple(sentences)
 
 

@@ -16,7 +16,17 @@ from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.untrusted_text import is_visible, visible
-from diskbook.importing import arms, files as import_files, layout, mapping, pairing, repeats, scenario, write
+from diskbook.importing import (
+    arms,
+    files as import_files,
+    layout,
+    mapping,
+    pairing,
+    repeats,
+    scenario,
+    together,
+    write,
+)
 from diskbook.importing.files import Sorted
 from diskbook.importing.named_limits import Named
 from diskbook.importing.pairing import Entry
@@ -115,11 +125,13 @@ def _arranged(
     """Give entries their loads, replicates and blocks; return the arms' words, and how paths were read."""
     scenario.name_workloads(entries)
     repeats.drop_doubles(entries, refused)
+    together.join_clients(entries)
+    scenario.name_workloads(entries)
     words, reading = named.words, named.sentences
     if target:
         words, mapped = mapping.onto(target, entries, words, refused)
         reading += mapped
-    repeats.add_flags(entries, repeats.assign(entries))
+    repeats.add_flags(entries, [*repeats.assign(entries), *together.across(entries)])
     repeats.flag_unlike(entries)
     return words, reading
 

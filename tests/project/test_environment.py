@@ -18,8 +18,8 @@ CONDA_ONLY = {"pip", "--editable ."}
 
 def of_pyproject() -> dict[str, Any]:
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]
-    extra = project["optional-dependencies"]["cluster"]
-    return specifiers([f"python{project['requires-python']}", *project["dependencies"], *extra])
+    extras = [item for extra in project["optional-dependencies"].values() for item in extra]
+    return specifiers([f"python{project['requires-python']}", *project["dependencies"], *extras])
 
 
 def of_conda() -> dict[str, Any]:

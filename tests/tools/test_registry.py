@@ -15,12 +15,14 @@ from diskbook.design.model import TOOLS_OF_SYSTEM, ToolName, Workload
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from diskbook.tools import fio, registry
+from diskbook.tools.imported import Imported
 from diskbook.tools.protocol import Tool
 from diskbook.tools.record import Direction, Load, Measurement, UnusableError
 from support.disturbance import load_sensitive
 from support.fio_jobs import assert_keeps_its_queue, run, run_on_memory
 
 MIB = 1024**2
+RUN = [tool for tool in registry.TOOLS.values() if not isinstance(tool, Imported)]
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ def test_what_fio_leaves_out_is_said() -> None:
 # --- the tools, whichever there are
 
 
-@pytest.mark.parametrize("tool", registry.TOOLS.values(), ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", RUN, ids=lambda tool: tool.name)
 def test_a_tool_offers_what_the_workbook_asks_of_it(tool: Tool) -> None:
     load = Workload.model_validate({"name": "w", "block_size": "4K", "write_pct": 0, "runtime_s": 2})
     job = tool.command(load, tool.example, seed=1)
@@ -178,9 +180,16 @@ def test_a_tool_offers_what_the_workbook_asks_of_it(tool: Tool) -> None:
     assert tool.install.version and (tool.install.packages or tool.install.sha256)
 
 
+def test_a_tool_that_is_only_imported_is_refused_in_a_scenario() -> None:
+    load = Workload.model_validate({"name": "w", "block_size": "4K", "write_pct": 0, "runtime_s": 2})
+    for tool in (registry.TOOLS["elbencho"], registry.TOOLS["sysbench"], registry.TOOLS["other"]):
+        with pytest.raises(UsageError, match=f"results of {tool.title}, but does not run it; choose"):
+            tool.command(load, NBD, seed=1)
+
+
 def test_machines_have_the_tools_of_the_registry() -> None:
     by_system = {name: system for system, names in TOOLS_OF_SYSTEM.items() for name in names}
-    assert by_system == {name: tool.system for name, tool in registry.TOOLS.items()}
+    assert by_system == {tool.name: tool.system for tool in RUN}
     assert set(get_args(ToolName)) == set(registry.TOOLS)
 
 

@@ -14,7 +14,7 @@ from diskbook.api.comparison import EXPLORATORY, ComparisonResult
 from diskbook.api.scope import of_row
 from diskbook.design.model import Comparison
 from diskbook.design.vocabulary import Scope, Verdict
-from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.report.analysis import cell
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.comparing import same_question as questions
@@ -165,6 +165,10 @@ def _result(
     columns = ["arm", "base_arm", "workload", "metric"]
     of_key = compared.table[(compared.table[columns] == list(key)).all(axis=1)]
     rows = {row["scope"]: row for row in of_key[of_key["direction"] == direction].to_dict("records")}
+    if not rows:
+        raise DiskbookError(
+            f"{a.run.name}: {arm} and {base} have no trials of {workload}, {direction}, in common"
+        )
     estimates = {scope: of_row(row, _reason(row)) for scope, row in rows.items()}
     blocks = _blocks(a.trials, arm, base, workload, direction, metric)
     gates = compared.gates[(compared.gates[columns] == list(key)).all(axis=1)]

@@ -38,7 +38,7 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
         'diskbook import results --layout "results/{arm}/{load}*" --json',
     ),
 )
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="[PATH...]")
 @click.option("--name", help="Name of the run; by default imported, time and four digits.")
 @click.option("--arms-by", default="auto", show_default=True, help="folder, file, target or auto.")
 @click.option("--base", metavar="ARM", help="Arm that the others are compared to; by default the first.")
@@ -53,6 +53,11 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
 )
 @click.option("--layout", metavar="PATTERN", help='What paths mean, e.g. "{arm}/{replicate}/{load}*".')
 @click.option(
+    "--columns",
+    metavar="MAPPING",
+    help="Read PATH as tables: iops=IOPS,block_size=bs,... or FILE.toml (docs/how-to/import.md).",
+)
+@click.option(
     "--scenario",
     metavar="NAME",
     shell_complete=complete.scenarios,
@@ -62,7 +67,10 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
     "--dry-run", is_flag=True, help="Say what would be imported: arms, loads, repeats; write nothing."
 )
 @click.option("--report", is_flag=True, help="Run the analysis notebook, too, and make report.html.")
-@click.option("--dataset", metavar="NAME", help="azure-vm-noise-2024: recompute the tables of real noise.")
+@click.option("--dataset", metavar="NAME", help="Make a run of a public data set that comes with diskbook.")
+@click.option(
+    "--from", "folder", metavar="FOLDER", help="Recompute the data set's tables from its authors' files."
+)
 @limit_numbers
 @json_option
 def import_(
@@ -70,6 +78,7 @@ def import_(
     name: str | None,
     report: bool,
     dataset: str | None,
+    folder: str | None,
     dry_run: bool,
     as_json: bool,
     **options: Any,
@@ -79,30 +88,32 @@ def import_(
     An arm is a full target: folder, host, path or device; sessions of measuring are its blocks. The fields of
     --layout are arm, replicate, block, session and load; * and {_} mean nothing.
 
-    With --dataset, PATH is the folder of a public data set. The command recomputes the tables of
-    data/reference that came from it.
+    --dataset takes no PATH: docs/reference/public-data.md lists the sets. With --from it recomputes the
+    tables of azure-vm-noise-2024 instead, and makes no run.
     """
-    if dataset is not None:
+    if dataset is not None or folder is not None:
+        _check_dataset(
+            paths, dataset, folder, {**options, "report": report, "dry_run": dry_run, "json": as_json}
+        )
+    if folder is not None:
         from diskbook.importing.noise import dataset as azure_noise
 
-        if report or dry_run or as_json or options != {**dict.fromkeys(options), **_IMPORT_DEFAULTS}:
-            raise UsageError(
-                "--dataset recomputes tables and makes no run; of the options it takes --name only"
-            )
-        click.echo(azure_noise.run(paths, dataset, name))
+        click.echo(azure_noise.run((folder,), dataset or "", name))
         return
+    if not paths and dataset is None:
+        raise UsageError("name files or folders to import, or a public data set by --dataset NAME")
     from diskbook.cli import document_of
     from diskbook.importing import preview, terminal as import_text
 
     if dry_run:
-        planned = import_text.dry_run(paths, name, options)
+        planned = import_text.dry_run(paths, name, options, dataset)
         if as_json:
             show_json(document_of.planned_import(planned))
         else:
             click.echo(preview.words(planned))
         return
     with progress_apart(as_json):
-        made = import_text.run(paths, name, options, click.echo)
+        made = import_text.run(paths, name, options, click.echo, dataset)
         if not as_json:
             click.echo(import_text.text(made))
         page = import_text.report(made.run) if report else None
@@ -110,6 +121,23 @@ def import_(
         show_json(document_of.imported(made, page))
     elif page:
         click.echo(f"report: {page}")
+
+
+def _check_dataset(
+    paths: tuple[str, ...], dataset: str | None, folder: str | None, options: dict[str, Any]
+) -> None:
+    """Refuse options that have no meaning for a public data set."""
+    if dataset is None:
+        raise UsageError("--from recomputes the tables of a data set: name it by --dataset NAME")
+    if paths:
+        raise UsageError(
+            "--dataset takes no PATH: its figures come with diskbook, its files by --from FOLDER"
+        )
+    shown = () if folder else ("report", "dry_run", "json")
+    plain = {**dict.fromkeys(options), **_IMPORT_DEFAULTS, "report": False, "dry_run": False, "json": False}
+    named = [key for key, value in options.items() if value != plain[key] and key not in shown]
+    if named:
+        raise UsageError(f"--{named[0].replace('_', '-')} has no meaning with --dataset: leave it out")
 
 
 @click.command(epilog=examples("diskbook tables my-run", "diskbook tables my-run --json"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diskbook.design import state_rules
-from diskbook.design.model import Comparison, Scenario
+from diskbook.design.model import IMPORTED, Comparison, Scenario
 from diskbook.design.references import refer
 from diskbook.facts import neighbours
 
@@ -124,7 +124,7 @@ def _check_frequent_attach(scenario: Scenario, item: Comparison, where: str) -> 
 def _check_tools(scenario: Scenario) -> None:
     for arm, load in scenario.cells:
         tools = scenario.machine_named(arm.machine).tools
-        if load.tool not in ("any", *tools):
+        if load.tool not in ("any", *tools) and scenario.scenario.article != IMPORTED:
             has = " and ".join(tools)
             raise ValueError(
                 f"[[workload]] {load.name}: the machine of {arm.name} has {has}, not {load.tool}; "

@@ -91,9 +91,12 @@ class Question(Record):
     emulated_credit_scale: Annotated[float, Field(gt=0, le=1, strict=False)] = 1.0
 
 
-ToolName = Literal["fio", "diskspd", "vmfleet"]
+ToolName = Literal["fio", "diskspd", "vmfleet", "elbencho", "sysbench", "other"]
 TOOLS_OF_SYSTEM: Mapping[str, tuple[ToolName, ...]] = {"linux": ("fio",), "windows": ("diskspd", "vmfleet")}
-"""Tools that machines have, by their system, the usual one first. What they do is in `tools.registry`."""
+"""Tools that machines have, by their system, the usual one first. What they do is in `tools.registry`.
+
+The other tools are those of imported results (`tools.imported`).
+"""
 FLEET: ToolName = "vmfleet"
 """The tool that runs one load on many machines at once."""
 

@@ -49,9 +49,10 @@ def name(entries: list[Entry], way: str, layout: Layout | None, refused: list[st
     refused
         A sentence is added for each entry that is taken out.
     """
-    sentences = _by_layout(entries, layout, refused) if layout else _guessed(entries, way)
+    are_rows = any(entry.columns for entry in entries)
+    sentences = () if are_rows else _by_layout(entries, layout, refused) if layout else _guessed(entries, way)
     _merge_versions(entries)
-    keys = _with_hosts(entries, [_key(entry, way, layout is not None) for entry in entries])
+    keys = _with_hosts(entries, [_key(entry, way, are_rows or layout is not None) for entry in entries])
     whole = [bool(entry.machines) or _script(entry) is not None for entry in entries]
     by_key = _words(keys, whole)
     slugs = names.slugs(sorted(set(by_key.values())), "arm")

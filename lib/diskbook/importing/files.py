@@ -146,7 +146,7 @@ def _labels(roots: list[Path]) -> dict[Path, str]:
 
 
 def sort(sources: Iterable[Source], refused: Sequence[str] = ()) -> Sorted:
-    """Read every file; nothing is raised for one that cannot be used. `refused` is what was left out before."""
+    """Read every file; nothing is raised for one that cannot be used. `refused` was left out before."""
     files = Sorted()
     for source in sources:
         try:
@@ -211,7 +211,7 @@ def _drop_tables(files: Sorted) -> None:
 
 
 def _below(root: Path, refused: list[str]) -> Iterator[Path]:
-    """Files below a folder; a link to a folder elsewhere is followed once, so that none is walked for ever."""
+    """Files below a folder; a link to a folder elsewhere is followed once, so that no walk is endless."""
     hidden: list[str] = []
     real_root = os.path.realpath(root)
     seen = {real_root}

@@ -11,7 +11,7 @@ from diskbook.design.model import FLEET
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import NS_PER_US, utc_text
 from diskbook.facts.untrusted_text import visible
-from diskbook.importing import contradictions, files as import_files, fleets, loads
+from diskbook.importing import contradictions, files as import_files, fleets, loads, table
 from diskbook.importing.files import Sorted, Source
 from diskbook.importing.fio import log_unit, logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
@@ -30,6 +30,7 @@ class Entry:
     `machines` are the files of a fleet, by machine; `source` is then the first of them. `parts` are the parts
     of these files that make up a trial of clients that are no fleet of VMFleet. `meaning` is what its
     path says; replicate, block and repeat are its place in the design (`importing.repeats`).
+    `columns` is the mapping of a table's columns, empty for the output of a tool.
     `taken_version` is a version that its file does not tell, and others of its arm do.
     """
 
@@ -50,6 +51,7 @@ class Entry:
     block: int = 1
     repeat: int = 1
     logs_unit_ns: int | None = None
+    columns: table.Columns = ()
 
     @property
     def old(self) -> bool:
@@ -80,6 +82,26 @@ def collect(files: Sorted) -> list[Entry]:
     entries = _described(_entries(files), files)
     files.refused += _unused(files)
     return entries
+
+
+def of_tables(sources: Sequence[Source], columns: table.Columns, refused: list[str]) -> list[Entry]:
+    """Return the measurements of tables of results; a sentence is added for what cannot be used."""
+    entries, read = [], Sorted()
+    for source in sources:
+        try:
+            of_file = table.read(source.read(), source.shown, columns)
+        except UnusableError as error:
+            read.refused.append(str(error))
+            continue
+        read.refused += [f"{source.shown}: {reason}" for reason in of_file.refused]
+        for part, (measurement, meaning) in enumerate(of_file.rows):
+            flags = (*measurement.flags, *of_file.flags)
+            made = Entry(source, replace(measurement, flags=flags), of_file.tool, of_file.version, part)
+            made.meaning, made.columns = meaning, columns
+            entries.append(made)
+    described = _described(entries, read)
+    refused += read.refused
+    return described
 
 
 def _unused(inputs: Sorted) -> list[str]:
@@ -116,7 +138,7 @@ _Kinds = dict[str, list[Source]]
 
 
 def _owned(entries: Sequence[Entry], files: Sorted) -> list[tuple[list[Entry], str, _Kinds]]:
-    """Logs with the jobs they may be of; those of one job together, also where each kind has its own prefix."""
+    """Logs with the jobs they may be of; those of one job together, whatever the prefix of each kind."""
     owned: dict[int, tuple[list[Entry], str, _Kinds]] = {}
     others = []
     for (folder, prefix), kinds in files.logs.items():
@@ -131,7 +153,7 @@ def _owned(entries: Sequence[Entry], files: Sorted) -> list[tuple[list[Entry], s
 
 
 def _owners(entries: Sequence[Entry], folder: Path, prefix: str) -> list[Entry]:
-    """Jobs that may have written logs: by name, beside them or one folder up; or the one their folder is of."""
+    """Jobs that may have written logs: by name, beside them or one folder up; or by their folder's name."""
     beside = [entry for entry in entries if entry.source.path.parent == folder and _writes(entry, prefix)]
     above = [
         entry

@@ -13,7 +13,7 @@ from diskbook.facts import unpack
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.facts.units import MIB
-from diskbook.importing import fleets, formats
+from diskbook.importing import fleets, formats, table
 from diskbook.importing.fio import logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.results.raw import path_of, read_bytes
@@ -57,7 +57,8 @@ def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
         measurement, version = job_logs.standalone(job_log, event["trial"], 1), None
     else:
         result = files[registry.IMPORTED]
-        parsed = _parsed(folder, result["path"], result["sha256"], _stamp(folder, result))
+        columns = tuple((name, source) for name, source in settings_kept.get("columns", ()))
+        parsed = _parsed(folder, result["path"], result["sha256"], _stamp(folder, result), columns)
         if settings_kept["part"] >= len(parsed.measurements):
             raise DiskbookError(
                 f"{folder / result['path']}: this version reads fewer measurements from it than were "
@@ -139,10 +140,11 @@ def _stamp(folder: Path, entry: Mapping[str, str]) -> int:
 
 
 @lru_cache(maxsize=16)
-def _parsed(folder: Path, path: str, sha256: str, _changed_ns: int) -> Parsed:
-    """Read a raw file once for all its parts."""
+def _parsed(folder: Path, path: str, sha256: str, _changed_ns: int, columns: table.Columns = ()) -> Parsed:
+    """Read a raw file once for all its parts; `columns` is the mapping of a table."""
     try:
-        return formats.parse(read_bytes(folder, {"path": path, "sha256": sha256}), path)
+        content = read_bytes(folder, {"path": path, "sha256": sha256})
+        return table.parse(content, path, columns) if columns else formats.parse(content, path)
     except UnusableError as error:
         raise DiskbookError(f"{folder.name}: {error}; import it again") from None
 

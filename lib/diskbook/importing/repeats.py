@@ -44,12 +44,13 @@ def assign(entries: Sequence[Entry]) -> tuple[str, ...]:
     sentences, on_word = _replicates(entries)
     if len(begins) == len(entries):
         return (*sentences, *_in_time(entries, begins, on_word))
-    names = _shared_names(entries)
+    names = _named_blocks(entries) or _shared_names(entries)
     _by_name(entries, sorted(names, key=layout.natural))
     if max(map(len, _cells(entries).values()), default=0) > 1:
         how = "those of one name" if names else "the first of every cell, the second and so on"
         sentences.append(
-            f"when repeats were measured is not told everywhere: {how} make a block; whether any ran at the same time, as clients of one trial, is not told either"
+            f"when repeats were measured is not told everywhere: {how} make a block; "
+            "whether any ran at the same time, as clients of one trial, is not told either"
         )
     return tuple(sentences)
 
@@ -191,7 +192,12 @@ def _host(entry: Entry) -> str:
 
 
 def _began(entry: Entry) -> float | None:
-    """When it was measured, as its tool or a date in its path says, in seconds; None where neither does."""
+    """When it was measured, as its tool or a date in its path says, in seconds; None where neither does.
+
+    A table that names the blocks needs no times for them.
+    """
+    if entry.columns and entry.meaning.session:
+        return None
     if entry.measurement.started_utc:
         try:
             return datetime.fromisoformat(entry.measurement.started_utc).timestamp()
@@ -340,6 +346,12 @@ def _shared_names(entries: Sequence[Entry]) -> list[str]:
     if not kinds or len(kinds[0]) < 2 or "" in kinds[0] or any(names != kinds[0] for names in kinds):
         return []
     return list(dict.fromkeys(entry.meaning.session for entry in entries))
+
+
+def _named_blocks(entries: Sequence[Entry]) -> list[str]:
+    """Blocks as a column of a table names them for every row; else none."""
+    names = dict.fromkeys(entry.meaning.session for entry in entries if entry.columns)
+    return list(names) if "" not in names else []
 
 
 def _lasted_s(entry: Entry) -> float:

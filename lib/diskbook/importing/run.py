@@ -24,6 +24,7 @@ from diskbook.importing import (
     pairing,
     repeats,
     scenario,
+    table,
     together,
     write,
 )
@@ -87,9 +88,8 @@ def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> P
     limits = scenario.limits(chosen)
     target = scenario_file.load(chosen.scenario) if chosen.scenario else None
     pattern = layout.parse(chosen.layout) if chosen.layout else None
-    _check_name(name)
-    files = import_files.sort(*import_files.walk(paths))
-    entries = pairing.collect(files)
+    check_name(name)
+    files, entries = _read(paths, chosen)
     _check_any(entries, files.refused)
     named = arms.name(entries, chosen.arms_by, pattern, files.refused)
     _check_any(entries, files.refused)
@@ -109,6 +109,18 @@ def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> P
     }
     flags = (*_of_size(chosen), *_told(files, entries))
     return Planned(name, entries, words, document, manifest, tuple(files.refused), flags, reading)
+
+
+def _read(paths: Sequence[str], settings: Settings) -> tuple[Sorted, list[Entry]]:
+    """Read all files as the output of tools, or as tables where their columns are named."""
+    sources, left_out = import_files.walk(paths)
+    if settings.columns is None:
+        files = import_files.sort(sources, left_out)
+        return files, pairing.collect(files)
+    if settings.layout or settings.arms_by != "auto":
+        raise UsageError("--columns names the arms of a table (arm=COLUMN): leave --layout and --arms-by out")
+    files = Sorted(refused=left_out)
+    return files, pairing.of_tables(sources, table.columns_of(settings.columns), files.refused)
 
 
 def _of_size(settings: Settings) -> tuple[str, ...]:
@@ -163,6 +175,18 @@ def make(
     """
     planned = plan(paths, name, settings)
     show(planned)
+    return write_run(planned)
+
+
+def write_run(planned: Planned) -> Imported:
+    """Write the run of a plan, whole or not at all.
+
+    Raises
+    ------
+    DiskbookError
+        When it cannot be written.
+    """
+    name = planned.name
     try:
         run = runs.create(name)
         with _whole_or_not_at_all(run):
@@ -176,7 +200,8 @@ def make(
     return Imported(run, len(entries), counts, planned.refused, planned.flags, planned.reading)
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Refuse a name that no run can have, or one has already."""
     if not is_visible(name):
         raise UsageError(
             f"a run cannot be called {name}; choose another --name, in UTF-8, without control characters"

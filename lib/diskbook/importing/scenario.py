@@ -67,6 +67,7 @@ class Settings:
     disk_mb_s: float | None = None
     layout: str | None = None
     scenario: str | None = None
+    columns: str | None = None
 
 
 class Described(Protocol):
@@ -277,7 +278,8 @@ def name_workloads(entries: Sequence[Described]) -> None:
 
 def _load_key(entry: Described) -> tuple[object, ...]:
     """All that tells a load from others, but options of its tool."""
-    asked = {key: value for key, value in entry.workload.items() if key not in ("name", "ramp_s", "runtime_s")}
+    left_out = ("name", "ramp_s", "runtime_s")
+    asked = {key: value for key, value in entry.workload.items() if key not in left_out}
     load, is_cached = entry.measurement.load, CACHED in entry.measurement.flags
     key = *sorted((name, str(value)) for name, value in asked.items()), load.queue_depth, is_cached
     return (*key, _odd_block(entry), entry.meaning.load)

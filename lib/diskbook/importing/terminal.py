@@ -20,7 +20,7 @@ from diskbook.facts import paths, table_writers
 from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import Table
-from diskbook.importing import names, preview, repeats, run as importer
+from diskbook.importing import names, preview, public, repeats, run as importer
 from diskbook.importing.scenario import Settings
 from diskbook.report import figures
 from diskbook.report.analysis import companion_files, protocol, report as reports
@@ -43,8 +43,9 @@ def run(
     name: str | None,
     options: Mapping[str, Any],
     show: Callable[[str], None] = lambda _: None,
+    dataset: str | None = None,
 ) -> importer.Imported:
-    """Import; `show` is told how paths are read beforehand. What came of it is said by `terminal`.
+    """Import files, or a public data set; `show` is told how paths are read beforehand. `text` says the rest.
 
     Raises
     ------
@@ -56,10 +57,14 @@ def run(
         if sentences := preview.reading(planned):
             show(sentences)
 
+    if dataset is not None:
+        return importer.write_run(public.plan(dataset, name or dataset))
     return importer.make(files, name or runs.new_name("imported"), Settings(**options), before)
 
 
-def dry_run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) -> importer.Planned:
+def dry_run(
+    files: Sequence[str], name: str | None, options: Mapping[str, Any], dataset: str | None = None
+) -> importer.Planned:
     """Find what would be imported; nothing is written. `preview.words` says it.
 
     Raises
@@ -67,6 +72,8 @@ def dry_run(files: Sequence[str], name: str | None, options: Mapping[str, Any]) 
     UsageError, DiskbookError
         See `importer.plan`.
     """
+    if dataset is not None:
+        return public.plan(dataset, name or dataset)
     return importer.plan(files, name or runs.new_name("imported"), Settings(**options))
 
 

@@ -93,6 +93,7 @@ def _append(
             **({"machines": machines} if machines else {}),
             **({"parts": entry.parts} if entry.parts else {}),
             **({"version": entry.taken_version} if entry.taken_version else {}),
+            **({"columns": [list(pair) for pair in entry.columns]} if entry.columns else {}),
             "old": entry.old,
             "interval_s": entry.measurement.log_interval_s,
             "block_size": entry.measurement.load.block_size_bytes,

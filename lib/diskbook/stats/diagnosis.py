@@ -193,10 +193,16 @@ def _ordinary(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, 
     return Finding(*name, Diagnosis.FREE, f"{_binds(row)}; {_nearest(row)}", _more(row))
 
 
+def _its_latency(row: Mapping[Any, Any], verb: str = "are") -> str:
+    """Begin a sentence on a cell's latency, which some tools do not record."""
+    known = math.isfinite(row["lat_mean_ms"])
+    return f"its {row['lat_mean_ms']:.3g} ms {verb}" if known else f"its latencies, not recorded, {verb}"
+
+
 def _queue(row: Mapping[Any, Any]) -> str:
     """Say what shows a queue of a cell whose limit no table names, and what may be behind it."""
     known = f"; {_nearest(row)}" if row["limit_predicted"] else ""
-    latency = f"its {row['lat_mean_ms']:.3g} ms are those of a queue, not of the disk"
+    latency = f"{_its_latency(row)} those of a queue, not of the disk"
     evidence = "; ".join(dict.fromkeys(filter(None, [row["evidence"], row.get("one_rate", "")])))
     return f"{_binds(row)}{known}; {evidence}; {latency}. Suspects: {_SUSPECTS}{_round_limit(row)}"
 
@@ -227,7 +233,7 @@ def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, floa
         remedy = "a second depth or a longer trial would show it"
         return Finding(*name, Diagnosis.PERHAPS, f"{share}, but nothing else speaks for it", remedy)
     latency = (
-        f"its {row['lat_mean_ms']:.3g} ms say nothing of the disk: at that limit "
+        f"{_its_latency(row, 'say')} nothing of the disk: at that limit "
         f"{row['outstanding']:.0f} in flight take {row['predicted_lat_ms']:.3g} ms"
     )
     on_demand = row["on_demand"] and "disk_burst" in limit.column

@@ -410,7 +410,7 @@ def _depth_evidence(cell: Cell, like: Sequence[Cell]) -> str:
         return ""
     shallow = min(below, key=lambda row: row["outstanding"])
     needed = cell["iops"] * shallow["lat_mean_ms"] / 1000.0
-    if cell["outstanding"] < KNEE_FACTOR * needed:
+    if not cell["outstanding"] >= KNEE_FACTOR * needed:  # also where no latency was recorded
         return ""
     return (
         f"this rate needs {needed:.1f} I/Os in flight at the {shallow['lat_mean_ms']:.2f} ms of depth "

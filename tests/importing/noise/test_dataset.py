@@ -62,7 +62,7 @@ def test_the_command_writes_tables_that_are_read_again_and_says_where_they_diffe
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "out"
-    words = ["import", "--dataset", "azure-vm-noise-2024", str(folder), "--name", str(target)]
+    words = ["import", "--dataset", "azure-vm-noise-2024", "--from", str(folder), "--name", str(target)]
     monkeypatch.setattr(sys, "argv", ["diskbook", *words])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from diskbook.tools.record import Direction, Measurement, Series
-from diskbook.tools.remarks import CONTRADICTS
 
+CONTRADICTS = "the file contradicts itself"
 _NEAR = 0.1
 """By how much a rate may differ from I/Os over time: a ramp's end, and what a text rounds."""
 _NEAR_OF_CLONES = 0.3

@@ -19,10 +19,9 @@ PACED = (
 """Fewer I/Os than asked for may have been in flight: pauses, a rate, syncs, or a target of latency."""
 ABOUT_DEPTH = "the depth is between"
 """The depth is known within a factor of two."""
-CONTRADICTS = "the file contradicts itself"
 DOUBTFUL = (
     CACHED,
-    CONTRADICTS,
+    "the file contradicts itself",
     "no I/O went to",
     "some are missing",
     "some clones are missing",

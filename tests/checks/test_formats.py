@@ -34,6 +34,25 @@ def changed_job(**changes: Any) -> bytes:
     return json.dumps(document, indent=1).encode()
 
 
+_ANEW = {
+    "iops": 100,
+    "runtime": 9000,
+    "total_ios": 900,
+    "io_bytes": 3686400,
+    "io_kbytes": 3600,
+    "clat_ns": {},
+}
+_JOB = {"jobname": "a", "job options": {"rw": "randread", "bs": "4k"}, "read": _ANEW, "write": {}}
+_TRIMS = {"jobname": "a", "job options": {"rw": "trim"}, "trim": {"total_ios": 9}}
+_CLASS = {"metadata": {"name": "premium"}, "parameters": {"skuName": "Premium_LRS"}}
+
+
+def document(job: dict[str, Any]) -> dict[str, Any]:
+    """What a program that reads and writes fio's JSON makes of one job."""
+    return {"fio version": "fio-3.20", "jobs": [job]}
+
+
+KUBESTR = json.dumps({"Raw": {"size": "1Gi", "storageClass": _CLASS, "result": document(_JOB)}}).encode()
 CASES: dict[str, bytes] = {
     "json": GROUPED.read_bytes(),
     "json without total_ios": changed_job(total_ios=None),
@@ -41,10 +60,13 @@ CASES: dict[str, bytes] = {
     "json cut within a job": GROUPED.read_bytes()[:1500],
     "json of a job without I/O": GROUPED.read_bytes().replace(b'"total_ios" :', b'"total_ios" : 0, "was" :'),
     "json of unlike jobs reported as one": changed_job(rw="randread"),
+    "json of a job that only trims": json.dumps(document(_TRIMS)).encode(),
+    "json written anew without zeros": json.dumps(document(_JOB)).encode(),
     "json with disable_lat": changed_job(
         disable_lat="1", lat_ns={"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
     ),
     "text of fio 2": fio_texts.FIO_2.encode(),
+    "text with a bare version": fio_texts.FIO_2.replace("fio-2.1.3", "2.0.8").encode(),
     "text of fio 3": fio_texts.FIO_3.encode(),
     "text quoted and with Windows line ends": "\r\n".join(
         f"> {line}" for line in fio_texts.FIO_3.splitlines()
@@ -62,6 +84,8 @@ CASES: dict[str, bytes] = {
     "DiskSpd XML of a missing file": sample("diskspd/v2.2-missing-file.xml"),
     "VMFleet archive": sample("vmfleet/fleet.zip"),
     "VMFleet table": sample("vmfleet/result.tsv"),
+    "kubestr JSON": KUBESTR,
+    "kubestr JSON, cut": KUBESTR[:-20],
     "PerfKitBenchmarker samples": sample("pkb/fio.json"),
     "samples of another benchmark": b'{"metric": "Throughput", "value": 1.0, "unit": "Mb/s", "labels": ""}\n',
     "Windows performance counters": b"PDH\x00\x01",

@@ -72,3 +72,12 @@ def test_sessions_near_each_other_are_one_where_others_are_months_away() -> None
 
 def test_a_long_trial_is_no_rest() -> None:
     assert agreement.sessions([0, 5 * 3600], [5 * 3600 - 60, 6 * 3600]).tolist() == [0, 0]
+
+
+def test_days_are_sessions_however_far_apart_others_lie() -> None:
+    days = (0, 1, 2, 3, 30, 31, 32, 60, 61, 77)
+    assert in_sessions(*(day * DAY for day in days)) == list(range(10))
+    pause = 3600.0 + 60
+    assert agreement.sessions(
+        [0, 3600 + pause, 9000 + 2 * pause], [3600, 7200 + pause, 12600 + 2 * pause]
+    ).tolist() == [0, 0, 0]

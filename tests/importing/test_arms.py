@@ -207,6 +207,28 @@ def test_clusters_are_the_units_of_an_interval(tmp_path: Path) -> None:
     assert set(table["n_blocks"]) == {2} and set(table["n_replicates"]) == {1}
 
 
+@pytest.mark.parametrize(
+    "place", ["{day:%Y-%m-%d}/{arm}/x", "{arm}/{day:%Y%m%d}/x", "{arm}-{day:%Y_%m_%d}/x"]
+)
+@pytest.mark.parametrize("days", [(0, 1, 2, 3, 30, 31, 32, 60, 61, 77), (0, 0.05, 0.1, 40), (0, 7, 8)])
+def test_folders_named_by_date_are_sessions(tmp_path: Path, place: str, days: tuple[float, ...]) -> None:
+    """Eleven weeks were one block, since only the widest gaps counted."""
+    names = set()
+    for day, arm, number in itertools.product(days, ("lrs", "zrs"), (1, 2)):
+        began = later(days=day, minutes=5 * number)
+        path = tmp_path / "in" / place.format(day=began, arm=arm)
+        names.add(f"{began:%Y%m%d}")
+        write(
+            path.with_name(f"x{number}-{began:%H%M}"),
+            "fio-json",
+            "3.36",
+            at(arm, 5000 + 100 * day + number, began),
+        )
+    planned = plan(tmp_path / "in", arms_by="auto")
+    for of_arm in cells(planned).values():
+        assert len({block for _, block, _ in of_arm}) == len(names)
+
+
 def test_arms_of_different_months_are_not_paired(tmp_path: Path) -> None:
     for day, arm in ((0, "lrs"), (150, "zrs")):
         for number in (1, 2, 3):

@@ -330,6 +330,21 @@ def test_a_size_that_no_table_has_stops_nothing(tmp_path: Path) -> None:
     assert "it lacks --vm-iops and --vm-mb-s" in text
 
 
+@pytest.mark.parametrize("options", [{"bs": "4k"}, {"bssplit": "4k/90:8k/10"}, {"bs": "4k", "verify": "0"}])
+def test_the_rate_in_bytes_is_that_of_the_file(tmp_path: Path, options: dict[str, str]) -> None:
+    """Never IOPS x the block size asked for."""
+    document = json.loads(JSON_PLUS.read_text())
+    (job,) = document["jobs"]
+    job["job options"] = {"rw": "randrw", "iodepth": "4", "ioengine": "libaio", "direct": "1", **options}
+    for name in ("read", "write"):
+        job[name]["io_bytes"] = job[name]["total_ios"] * 4500
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "x.json").write_text(json.dumps(document))
+    trials = rows(make(tmp_path, tmp_path / "in"))
+    bytes_s = trials["ios"] * 4500 / trials["runtime_s"]
+    assert trials["throughput_mb_s"].tolist() == pytest.approx((bytes_s / 1e6).tolist())
+
+
 def test_histogram_logs_give_bins_to_the_job_that_wrote_them(tmp_path: Path) -> None:
     base = tmp_path / "in"
     for sample in sorted(SAMPLES.glob("fio-logs/hist*")):

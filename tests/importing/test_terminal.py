@@ -64,5 +64,5 @@ def test_a_link_to_nothing_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "a" / "junk.bin").write_bytes(bytes(range(256)))
     made = importer.make([str(tmp_path / "a")], f"{tmp_path}/again", Settings())
     assert made.n_trials == 3
-    assert any(sentence.startswith("gone.json: it cannot be read") for sentence in made.refused)
+    assert any(sentence.startswith("gone.json: a link to nothing") for sentence in made.refused)
     assert any(sentence.startswith("junk.bin: ") for sentence in made.refused)

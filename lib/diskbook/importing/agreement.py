@@ -23,8 +23,11 @@ MANY = 4
 """Repeats from which their own scatter can be told from one that is far out."""
 SESSION_GAP_S = 3600.0
 """Idle for longer than this, and a session has ended."""
+NIGHT_S = 8 * 3600.0
+"""Idle for longer than this, and the next session is of another day, however far apart others lie."""
+_TRIALS = 2.0
 FAR_APART = 10.0
-"""Sessions that lie so many times farther apart than most of them do are of different clusters."""
+"""Sessions of a day that lie so many times farther apart than most of them do are of different clusters."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -73,8 +76,8 @@ def relative_error(rates: Sequence[float] | npt.NDArray[np.float64]) -> float:
 def sessions(starts_s: Sequence[float], ends_s: Sequence[float]) -> Ints:
     """Number the session of each trial, from 0, in order of time.
 
-    A session ends where nothing was measured for an hour. Where some sessions lie ten times farther apart
-    than half of them do, those near each other are one.
+    A session ends where nothing was measured for an hour, and for longer than two trials take. Where some
+    sessions of a day lie ten times farther apart than half of them do, those near each other are one.
 
     Parameters
     ----------
@@ -84,11 +87,11 @@ def sessions(starts_s: Sequence[float], ends_s: Sequence[float]) -> Ints:
     order = np.argsort(np.asarray(starts_s, dtype=float), kind="stable")
     starts, ends = np.asarray(starts_s, dtype=float)[order], np.asarray(ends_s, dtype=float)[order]
     idle = starts[1:] - np.maximum.accumulate(ends)[:-1]
-    ended = idle > SESSION_GAP_S
+    ended = idle > max(SESSION_GAP_S, _TRIALS * float(np.median(ends - starts)) if len(order) else 0.0)
     if ended.any():
         between = np.sort(idle[ended])
         far = ended & (idle > FAR_APART * between[(len(between) - 1) // 2])
-        ended = far if far.any() else ended
+        ended = far | (ended & (idle > NIGHT_S)) if far.any() else ended
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.r_[0, np.cumsum(ended)] if len(order) else []
     return numbers

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from diskbook.facts.errors import visible
-from diskbook.importing import file_words, layout as layouts, loads, names
+from diskbook.importing import file_words, layout as layouts, loads, names, together
 from diskbook.importing.files import Source
 from diskbook.importing.layout import Layout, Meaning
 from diskbook.importing.pairing import UNKNOWN, Entry
@@ -91,19 +91,34 @@ def _guessed(entries: list[Entry], way: str) -> tuple[str, ...]:
     for entry, meaning in zip(places, meanings, strict=True):
         entry.meaning = meaning
     words = _by_file_names(places)
-    if words and patterns == ("{load}*",):
-        return (f"arms guessed from names of files: {words} ({_OTHERWISE})",)
-    if words or any(pattern != "{load}*" for pattern in patterns):
-        named = f", and arms from names of files: {words}" if words else ""
-        return (f"layout guessed from names: {' and '.join(patterns)}{named} ({_OTHERWISE})",)
+    together.name_clients(places)
+    words = [text if text in entry.meaning.arm else "" for entry, text in zip(places, words, strict=True)]
+    named = ", ".join(visible(text) for text in sorted(set(words) - {""}))
+    other = _readings(places, words, patterns) if named else ""
+    if named and patterns == ("{load}*",):
+        return (f"arms guessed from names of files: {named} ({_OTHERWISE}){other}",)
+    if named or any(pattern != "{load}*" for pattern in patterns):
+        by_name = f", and arms from names of files: {named}" if named else ""
+        return (f"layout guessed from names: {' and '.join(patterns)}{by_name} ({_OTHERWISE}){other}",)
     return ()
+
+
+def _readings(places: Sequence[Entry], words: Sequence[str], patterns: Sequence[str]) -> str:
+    """Both ways to read words of names: as arms, which is done, and as repeats; with the layouts for each."""
+    if len(patterns) > 1:
+        return ""
+    folders = patterns[0].removesuffix("{load}*")
+    named = {entry.source.name: text for entry, text in zip(places, words, strict=True) if text}
+    arms = file_words.layout_of(named) if all(words) else ""
+    first = f"--layout '{folders}{arms}' picks this, " if arms else ""
+    return f"; {first}--layout '{folders}{{session}}*' takes them for repeats of one arm"
 
 
 _OTHERWISE = "--layout says otherwise, --dry-run shows"
 
 
-def _by_file_names(entries: Sequence[Entry]) -> str:
-    """Add to arms of one target what names of files tell of them; return the words that do."""
+def _by_file_names(entries: Sequence[Entry]) -> list[str]:
+    """Add to arms of one target what names of files tell of them; return the words that do, of each."""
     of_arm = [(entry.meaning.arm, entry.measurement.target, entry.measurement.host) for entry in entries]
     places = [
         file_words.Place(arm, entry.source.name, _load(entry))
@@ -113,7 +128,7 @@ def _by_file_names(entries: Sequence[Entry]) -> str:
     for entry, text in zip(entries, words, strict=True):
         if text:
             entry.meaning = replace(entry.meaning, arm=(*entry.meaning.arm, text))
-    return ", ".join(visible(text) for text in sorted(set(words) - {""}))
+    return words
 
 
 def _load(entry: Entry) -> str:

@@ -7,7 +7,7 @@ import hashlib
 import io
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -107,8 +107,8 @@ class Sorted:
     seen: dict[bytes, str] = field(default_factory=dict)
 
 
-def walk(paths: Iterable[str | Path]) -> list[Source]:
-    """All files below the paths, in order of their names.
+def walk(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
+    """All files below the paths, in order of their names, and a sentence for each thing that is left out.
 
     Raises
     ------
@@ -117,16 +117,19 @@ def walk(paths: Iterable[str | Path]) -> list[Source]:
     """
     roots = [Path(text) for text in paths]
     labels = _labels(roots)
-    sources = []
+    sources: list[Source] = []
+    refused: list[str] = []
     for root in dict.fromkeys(roots):
         if root.is_dir():
-            sources += [Source(path, root, labels[root]) for path in sorted(_below(root), key=_natural)]
+            files = sorted(_below(root, refused), key=_natural)
+            sources += [Source(path, root, labels[root]) for path in files]
         elif root.is_file():
             sources.append(Source(root, root, labels[root]))
         else:
             raise UsageError(f"there is no file or folder {root} to import")
     # A path may lie below another one.
-    return list({source.path.resolve(): source for source in reversed(sources)}.values())[::-1]
+    own = {source.path.resolve(): source for source in reversed(sources)}
+    return list(own.values())[::-1], refused
 
 
 def _labels(roots: list[Path]) -> dict[Path, str]:
@@ -141,8 +144,8 @@ def _labels(roots: list[Path]) -> dict[Path, str]:
     return {root: label if counts[label] == 1 else str(root) for root, label in labels.items()}
 
 
-def sort(sources: Iterable[Source]) -> Sorted:
-    """Read every file; nothing is raised for one that cannot be used."""
+def sort(sources: Iterable[Source], refused: Sequence[str] = ()) -> Sorted:
+    """Read every file; nothing is raised for one that cannot be used. `refused` was left out before."""
     files = Sorted()
     for source in sources:
         try:
@@ -150,6 +153,7 @@ def sort(sources: Iterable[Source]) -> Sorted:
         except DiskbookError as error:
             files.refused.append(str(error))
     _drop_tables(files)
+    files.refused += refused
     return files
 
 
@@ -161,6 +165,8 @@ def log_file(source: Source) -> LogFile:
 def _sort_one(source: Source, files: Sorted) -> None:
     head = source.head()
     named = job_logs.prefix_and_kind(source.name)
+    if not head.strip(b"\x00 \t\r\n") and not named:
+        raise UnusableError(source.shown, "the file is empty")
     if not formats.is_log(head):
         if named and not head.strip():
             raise UnusableError(source.shown, "the log is empty")
@@ -203,15 +209,38 @@ def _drop_tables(files: Sorted) -> None:
     files.results = kept
 
 
-def _below(root: Path) -> Iterator[Path]:
-    """Files below a folder; links to folders are not followed, so that none is walked for ever."""
-    for folder, folders, names in os.walk(root):
+def _below(root: Path, refused: list[str]) -> Iterator[Path]:
+    """Files below a folder; a link to a folder elsewhere is followed once, so that no walk is endless."""
+    hidden: list[str] = []
+    real_root = os.path.realpath(root)
+    seen = {real_root}
+
+    def shown(path: str | Path) -> str:
+        return visible(os.path.relpath(path, root))
+
+    def unreadable(error: OSError) -> None:
+        refused.append(f"{shown(error.filename)}: the folder cannot be read ({error.strerror})")
+
+    for folder, folders, names in os.walk(root, onerror=unreadable, followlinks=True):
+        hidden += [shown(Path(folder) / name) for name in (*folders, *names) if name.startswith(".")]
         folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in [name for name in folders if (Path(folder) / name).is_symlink()]:
+            real = os.path.realpath(Path(folder) / name)
+            inside = os.path.commonpath((real, real_root)) in (real, real_root)
+            if inside or real in seen:
+                refused.append(f"{shown(Path(folder) / name)}: a link to a folder that is read without it")
+                folders.remove(name)
+            seen.add(real)
         for name in names:
             path = Path(folder) / name
-            # A link to nothing is told as a file that cannot be read; pipes and sockets are none.
-            if not name.startswith(".") and (path.is_file() or path.is_symlink()):
+            if path.is_file() and not name.startswith("."):
                 yield path
+            elif not name.startswith("."):
+                kind = "a link to nothing, or to itself" if path.is_symlink() else "a pipe, socket or device"
+                refused.append(f"{shown(path)}: {kind}, and no file")
+    if hidden:
+        more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
+        refused.append(f"{hidden[0]}{more}: hidden files and folders are left out")
 
 
 def _natural(path: Path) -> list[tuple[int, int, str]]:

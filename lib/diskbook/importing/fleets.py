@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.importing.files import Source
-from diskbook.tools.record import Measurement, Parsed, UnusableError
+from diskbook.importing.fio.logs_of_a_job import added
+from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
 
 XML = "DiskSpd XML"
 _ALONE = 2
@@ -80,3 +81,37 @@ def _joined(shown: str, machines: dict[str, Result]) -> Fleet:
     read = [vmfleet.machine(vm, parsed, source.shown) for vm, (source, parsed) in machines.items()]
     files = {vm: source for vm, (source, _) in machines.items()}
     return Fleet(vmfleet.join(read, shown), read[0].version, files)
+
+
+def together(measurements: Mapping[str, Measurement], name: str) -> Measurement:
+    """Add up what clients of one trial measured; rates add up, latencies are weighted by I/Os."""
+    first = next(iter(measurements.values()))
+    items = list(measurements.values())
+    clients, load = len(items), first.load
+    flags = [flag for item in items for flag in item.flags]
+    names = ", ".join(list(measurements)[:2]) + (" ..." if clients > 2 else "")
+    flags.append(f"{clients} clients measured at the same time ({names}): their sum is one trial")
+    return replace(
+        first,
+        name=name,
+        load=replace(
+            load,
+            threads=load.threads and load.threads * clients,
+            rate=load.rate and load.rate * clients,
+        ),
+        directions={kind: _sum(items, kind) for kind in ("read", "write", "sync") if _has(items, kind)},
+        series={},
+        started_utc=min((item.started_utc for item in items if item.started_utc), default=None),
+        flags=tuple(dict.fromkeys(flags)),
+        rates={},
+    )
+
+
+def _has(items: Sequence[Measurement], kind: str) -> bool:
+    return any(kind in item.directions for item in items)
+
+
+def _sum(items: Sequence[Measurement], kind: str) -> Direction:
+    parts = [item.directions[kind] for item in items if kind in item.directions]
+    rates = {name: sum(getattr(part, name) for part in parts) for name in ("iops", "bw_bytes")}
+    return replace(added(parts), **rates)

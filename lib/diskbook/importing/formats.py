@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from diskbook.facts.neighbours import vmfleet_results as vmfleet
-from diskbook.importing import perfkit
+from diskbook.importing import kubestr, perfkit
 from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, normal, terse
 from diskbook.tools import decode
@@ -25,6 +25,7 @@ def _table_of_a_fleet(text: str, source: str) -> Parsed:
 _ZIP = b"PK\x03\x04"
 _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...] = (
     (lambda text: "<Results" in text, diskspd_xml.parse),
+    (kubestr.is_kubestr, kubestr.parse),
     (lambda text: '"fio version"' in text, json_files.parse),
     (perfkit.is_samples, perfkit.parse),
     (_is_table_of_a_fleet, _table_of_a_fleet),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import PureWindowsPath
 
 from diskbook.facts.neighbours import vmfleet_results as vmfleet
@@ -120,19 +120,38 @@ def last_part(target: str) -> str:
 
 
 def slugs(words: Iterable[str], fallback: str) -> dict[str, str]:
-    """Names that a scenario allows, all different, one for each of the words."""
+    """Names that a scenario allows, all different, one for each of the words.
+
+    A name that is too long lacks words of its middle, those that all have first. Where two are alike then,
+    the later has a number.
+    """
+    texts = {text: re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or fallback for text in words}
+    shared = set.intersection(*(set(slug.split("-")) for slug in texts.values())) if texts else set()
     by_name: dict[str, str] = {}
-    taken: set[str] = set()
-    for text in dict.fromkeys(words):
-        slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or fallback
-        if not slug[0].isalpha():
-            slug = f"{fallback}-{slug}"
-        if len(slug) > _LONGEST or slug in taken:
-            digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
-            slug = f"{slug[: _LONGEST - 9].rstrip('-')}-{digest}"
-        by_name[text] = slug
-        taken.add(slug)
+    for text, whole in texts.items():
+        slug = _shortened(whole if whole[0].isalpha() else f"{fallback}-{whole}", shared)
+        numbered = (f"{slug[: _LONGEST - 5].rstrip('-')}-{number}" for number in itertools.count(2))
+        taken = set(by_name.values())
+        by_name[text] = next(name for name in itertools.chain([slug], numbered) if name not in taken)
     return by_name
+
+
+def _shortened(slug: str, shared: Collection[str]) -> str:
+    """Leave words out until a name fits: those that all names share first, and of these the middle ones."""
+    parts = slug.split("-")
+    middle = (len(parts) - 1) / 2
+    order = sorted(range(1, len(parts)), key=lambda place: (parts[place] not in shared, abs(place - middle)))
+    for place in order:
+        if len("-".join(filter(None, parts))) > _LONGEST:
+            parts[place] = ""
+    return "-".join(filter(None, parts))[:_LONGEST].rstrip("-")
+
+
+def labels(words: Mapping[str, str], longest: int = _LONGEST) -> dict[str, str]:
+    """Shorten words of arms or loads; where two are alike then, their names, which differ, stand for them."""
+    texts = {name: short(text, longest) for name, text in words.items()}
+    counts = Counter(text.casefold() for text in texts.values())
+    return {name: text if counts[text.casefold()] == 1 else name for name, text in texts.items()}
 
 
 def short(text: str, longest: int = _LONGEST) -> str:

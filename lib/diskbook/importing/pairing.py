@@ -10,7 +10,7 @@ from typing import Any
 from diskbook.design.model import FLEET
 from diskbook.facts.errors import DiskbookError, visible
 from diskbook.facts.units import NS_PER_US, utc_text
-from diskbook.importing import files as import_files, fleets, loads, table
+from diskbook.importing import contradictions, files as import_files, fleets, loads, table
 from diskbook.importing.files import Sorted, Source
 from diskbook.importing.fio import log_unit, logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
@@ -26,7 +26,8 @@ UNKNOWN = "unknown"
 class Entry:
     """One measurement on its way into the run: where it is from, and what it becomes.
 
-    `machines` are the files of a fleet, by machine; `source` is then the first of them. `meaning` is what its
+    `machines` are the files of a fleet, by machine; `source` is then the first of them. `parts` are the parts
+    of these files that make up a trial of clients that are no fleet of VMFleet. `meaning` is what its
     path says; replicate, block and repeat are its place in the design (`importing.repeats`).
     `columns` is the mapping of a table's columns, empty for the output of a tool.
     `taken_version` is a version that its file does not tell, and others of its arm do.
@@ -39,6 +40,7 @@ class Entry:
     part: int | None
     logs: dict[str, list[Source]] = field(default_factory=dict)
     machines: dict[str, Source] = field(default_factory=dict)
+    parts: dict[str, int] = field(default_factory=dict)
     workload: dict[str, Any] = field(default_factory=dict)
     arm: str = ""
     format: str = ""
@@ -123,13 +125,43 @@ def _entries(files: Sorted) -> list[Entry]:
         for part, measurement in enumerate(parsed.measurements)
     ]
     entries += [_of_fleet(item) for item in joined]
-    for (folder, prefix), kinds in files.logs.items():
-        owners = [entry for entry in entries if entry.source.path.parent == folder and _writes(entry, prefix)]
+    for owners, prefix, kinds in _owned(entries, files):
         try:
             _attach(owners, prefix, kinds, entries, files)
         except DiskbookError as error:
             files.refused.append(str(error))
     return entries
+
+
+_Kinds = dict[str, list[Source]]
+
+
+def _owned(entries: Sequence[Entry], files: Sorted) -> list[tuple[list[Entry], str, _Kinds]]:
+    """Logs with the jobs they may be of; those of one job together, whatever the prefix of each kind."""
+    owned: dict[int, tuple[list[Entry], str, _Kinds]] = {}
+    others = []
+    for (folder, prefix), kinds in files.logs.items():
+        owners = _owners(entries, folder, prefix)
+        if len(owners) != 1:
+            others.append((owners, prefix, kinds))
+            continue
+        _, _, own = owned.setdefault(id(owners[0]), (owners, prefix, {}))
+        for kind, sources in kinds.items():
+            own.setdefault(kind, sources)
+    return [*owned.values(), *others]
+
+
+def _owners(entries: Sequence[Entry], folder: Path, prefix: str) -> list[Entry]:
+    """Jobs that may have written logs: by name, beside them or one folder up; or by their folder's name."""
+    beside = [entry for entry in entries if entry.source.path.parent == folder and _writes(entry, prefix)]
+    above = [
+        entry
+        for entry in entries
+        if entry.log_unit_ns is not None and entry.source.path.parent == folder.parent
+    ]
+    by_name = [entry for entry in above if _writes(entry, prefix)]
+    of_folder = [entry for entry in above if folder.name in (entry.source.stem, entry.measurement.name)]
+    return beside or by_name or of_folder
 
 
 def _of_fleet(item: fleets.Fleet) -> Entry:
@@ -223,6 +255,7 @@ def _described(entries: list[Entry], files: Sorted) -> list[Entry]:
         except ValueError as error:
             files.refused.append(f"{entry.source.shown}: {error} ('{entry.measurement.name}')")
             continue
-        entry.measurement = replace(entry.measurement, flags=(*entry.measurement.flags, *flags))
+        flags = (*entry.measurement.flags, *flags, *contradictions.of(entry.measurement))
+        entry.measurement = replace(entry.measurement, flags=flags)
         kept.append(entry)
     return kept

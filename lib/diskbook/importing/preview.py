@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diskbook.facts.errors import visible
+from diskbook.importing import repeats
 from diskbook.importing.pairing import Entry
 from diskbook.importing.run import Planned
+from diskbook.report.show import caveats
 
 _MOST_LINES = 60
 
@@ -19,13 +21,16 @@ def reading(planned: Planned) -> str:
 def words(planned: Planned) -> str:
     """Say what would be imported: arms in full, their loads, and how often each was measured."""
     entries = planned.entries
+    unlike = [flag for flag in planned.flags if repeats.is_first(flag)]
     loads = {entry.workload["name"] for entry in entries}
     lines = [
         *map(visible, planned.reading),
         f"{_counted(len(entries), 'measurement')} would be {_counted(len(planned.arms), 'arm')} x "
         f"{_counted(len(loads), 'load')}:",
         *_first([line for arm in planned.arms for line in _of_arm(planned, arm)]),
-        *_listed("know of them", planned.flags),
+        *([f"{caveats.HEAD}:"] if unlike else []),
+        *(f"  {flag}" for flag in unlike),
+        *_listed("know of them", [flag for flag in planned.flags if flag not in unlike]),
         *_listed("not used", planned.refused),
         "nothing was written (--dry-run)",
     ]

@@ -13,7 +13,7 @@ from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.facts.units import MIB
-from diskbook.importing import formats, table
+from diskbook.importing import fleets, formats, table
 from diskbook.importing.fio import logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.results.raw import path_of, read_bytes
@@ -76,6 +76,10 @@ def _fleet(folder: Path, event: Mapping[str, Any]) -> Measurement:
         for vm, entry in entries.items()
     }
     try:
+        if parts := event["imported"].get("parts"):
+            clients = {vm: parsed.measurements[parts[vm]] for vm, parsed in results.items()}
+            version = event["imported"].get("version", next(iter(results.values())).version)
+            return replace(fleets.together(clients, event["trial"]), version=version)
         machines = [vmfleet.machine(vm, parsed, entries[vm]["path"]) for vm, parsed in results.items()]
         return replace(vmfleet.join(machines, event["trial"]), version=machines[0].version)
     except UnusableError as error:

@@ -21,6 +21,11 @@ UNLIKE = "results of this cell differ by more than their own spread explains"
 _MOST_NAMED = 4
 
 
+def is_first(flag: str) -> bool:
+    """Whether a flag is to be read before any number: repeats that do not agree."""
+    return flag.startswith(UNLIKE)
+
+
 def assign(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Give every entry, whose arm and workload are named, its replicate, block and repeat.
 
@@ -43,7 +48,10 @@ def assign(entries: Sequence[Entry]) -> tuple[str, ...]:
     _by_name(entries, sorted(names, key=layout.natural))
     if max(map(len, _cells(entries).values()), default=0) > 1:
         how = "those of one name" if names else "the first of every cell, the second and so on"
-        sentences.append(f"when repeats were measured is not told everywhere: {how} make a block")
+        sentences.append(
+            f"when repeats were measured is not told everywhere: {how} make a block; "
+            "whether any ran at the same time, as clients of one trial, is not told either"
+        )
     return tuple(sentences)
 
 
@@ -207,7 +215,7 @@ def _in_time(entries: Sequence[Entry], begins: Sequence[float], on_word: bool) -
     order = sorted(range(len(entries)), key=begins.__getitem__)
     entries, begins = [entries[place] for place in order], [begins[place] for place in order]
     ends = [begin + _lasted_s(entry) for entry, begin in zip(entries, begins, strict=True)]
-    numbers = agreement.sessions(begins, ends).tolist()
+    numbers = _dated(entries) or agreement.sessions(begins, ends).tolist()
     days = _days(numbers, begins)
     if len(days) < 2:
         _by_name(entries, _shared_names(entries))
@@ -220,6 +228,23 @@ def _in_time(entries: Sequence[Entry], begins: Sequence[float], on_word: bool) -
         return apart
     again = _number_repeats(entries)
     return [*([_clustered(again, days)] if again > 1 else []), *_alone(entries)]
+
+
+def _dated(entries: Sequence[Entry]) -> list[int]:
+    """Number of each result's session, by folders that are named by date; none where not all are.
+
+    A date is a session where several arms have it, or there is one arm; else a day is.
+    """
+    folders = ["/".join(part for part in entry.source.place if layout.second_of(part)) for entry in entries]
+    arms: dict[str, set[str]] = {}
+    for entry, folder in zip(entries, folders, strict=True):
+        arms.setdefault(folder, set()).add(entry.arm)
+    if "" in arms or len(arms) < 2:
+        return []
+    if max(map(len, arms.values())) == 1 < len(set().union(*arms.values())):
+        folders = [str((layout.second_of(folder) or 0.0) // 86400) for folder in folders]
+    order = {folder: number for number, folder in enumerate(dict.fromkeys(folders))}
+    return [order[folder] for folder in folders]
 
 
 def _alone(entries: Sequence[Entry]) -> list[str]:

@@ -24,6 +24,7 @@ from diskbook.importing import (
     repeats,
     scenario,
     table,
+    together,
     write,
 )
 from diskbook.importing.files import Sorted
@@ -111,13 +112,13 @@ def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> P
 
 def _read(paths: Sequence[str], settings: Settings) -> tuple[Sorted, list[Entry]]:
     """Read all files as the output of tools, or as tables where their columns are named."""
-    sources = import_files.walk(paths)
+    sources, left_out = import_files.walk(paths)
     if settings.columns is None:
-        files = import_files.sort(sources)
+        files = import_files.sort(sources, left_out)
         return files, pairing.collect(files)
     if settings.layout or settings.arms_by != "auto":
         raise UsageError("--columns names the arms of a table (arm=COLUMN): leave --layout and --arms-by out")
-    files = Sorted()
+    files = Sorted(refused=left_out)
     return files, pairing.of_tables(sources, table.columns_of(settings.columns), files.refused)
 
 
@@ -135,11 +136,13 @@ def _arranged(
     """Give entries their loads, replicates and blocks; return the arms' words, and how paths were read."""
     scenario.name_workloads(entries)
     repeats.drop_doubles(entries, refused)
+    together.join_clients(entries)
+    scenario.name_workloads(entries)
     words, reading = named.words, named.sentences
     if target:
         words, mapped = mapping.onto(target, entries, words, refused)
         reading += mapped
-    repeats.add_flags(entries, repeats.assign(entries))
+    repeats.add_flags(entries, [*repeats.assign(entries), *together.across(entries)])
     repeats.flag_unlike(entries)
     return words, reading
 

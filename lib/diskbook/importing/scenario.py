@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from diskbook.design.model import IMPORTED
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import catalog, paths
 from diskbook.facts.errors import UsageError, unknown, visible
-from diskbook.importing import loads, named_limits, names as import_names
+from diskbook.importing import loads, named_limits, names as import_names, variants
 from diskbook.importing.layout import Meaning
 from diskbook.importing.named_limits import Named
 from diskbook.results import run as runs
@@ -169,6 +170,7 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
     """
     workloads = _with_arms(entries)
     tools = {entry.arm: machine_of(entry) for entry in entries}
+    labels = import_names.labels({name: visible(words) for name, words in arms.items()})
     known = {"sku": settings.disk_sku or UNKNOWN, "size_gib": settings.size_gib or 1}
     return {
         "name": ARTICLE,
@@ -185,10 +187,7 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
             for name, system in sorted({(machine_of(entry), _system_of(entry)) for entry in entries})
         ],
         "disk": [{"name": name, **known} for name in arms],
-        "arm": [
-            {"name": name, "disk": name, "machine": tools[name], "label": import_names.short(visible(words))}
-            for name, words in arms.items()
-        ],
+        "arm": [{"name": name, "disk": name, "machine": tools[name], "label": labels[name]} for name in arms],
         "workload": workloads,
         "design": _design(entries),
         "comparison": _comparisons(entries, list(arms), workloads, settings),
@@ -256,38 +255,64 @@ def manifest(
 
 
 def name_workloads(entries: Sequence[Described]) -> None:
-    """Name every load by what was done; where that is alike, by the target's size, then by a number."""
-    loads_of: dict[str, dict[tuple[Any, ...], str]] = {}
-    keyed = [(*_load_key(entry), entry) for entry in entries]
-    for name, key, entry in keyed:
-        loads_of.setdefault(name, {}).setdefault(key, loads.target_size(entry.workload))
+    """Name every load by what was asked for; where that is alike, by what differs, last by a number."""
+    keys = [_load_key(entry) for entry in entries]
+    differing = variants.of_results(entries, keys)
+    by_name: dict[str, dict[tuple[object, ...], dict[str, str]]] = {}
+    named = []
+    for entry, key, options in zip(entries, keys, differing, strict=True):
+        load, is_cached = entry.measurement.load, CACHED in entry.measurement.flags
+        name = loads.name_of(entry.workload, load, cached=is_cached)
+        whole = (*key, *options.items())
+        by_name.setdefault(name, {}).setdefault(whole, _told_by(entry, options))
+        named.append((name, whole))
     names = {
         (name, key): own
-        for name, sizes in loads_of.items()
-        for key, own in zip(sizes, _apart(name, list(sizes.values())), strict=True)
+        for name, rows in by_name.items()
+        for key, own in zip(rows, _apart(name, list(rows.values())), strict=True)
     }
-    for name, key, entry in keyed:
-        entry.workload = {**entry.workload, "name": names[name, key]}
+    for entry, place in zip(entries, named, strict=True):
+        entry.workload = {**entry.workload, "name": names[place]}
 
 
-def _load_key(entry: Described) -> tuple[str, tuple[Any, ...]]:
-    """Name of a load by what was done, and all that tells it from others."""
-    asked = {key: value for key, value in entry.workload.items() if key not in ("ramp_s", "runtime_s")}
+def _load_key(entry: Described) -> tuple[object, ...]:
+    """All that tells a load from others, but options of its tool."""
+    left_out = ("name", "ramp_s", "runtime_s")
+    asked = {key: value for key, value in entry.workload.items() if key not in left_out}
     load, is_cached = entry.measurement.load, CACHED in entry.measurement.flags
     key = *sorted((name, str(value)) for name, value in asked.items()), load.queue_depth, is_cached
-    return loads.name_of(entry.workload, load, cached=is_cached), (*key, entry.meaning.load)
+    return (*key, _odd_block(entry), entry.meaning.load)
 
 
-def _apart(name: str, sizes: Sequence[str]) -> list[str]:
-    """Names for loads of one name, with the size of the target where it differs, and a number where not."""
-    own = [f"{name[: _LONGEST_NAME - len(size) - 1]}-{size}" for size in sizes]
-    if len(set(sizes)) == 1:
-        own = [name[:_LONGEST_NAME]] * len(sizes)
+def _odd_block(entry: Described) -> str:
+    """Block size that a scenario's number only stands for, since it is no multiple of a sector."""
+    asked = entry.measurement.load.block_size_bytes
+    return "" if asked in (None, entry.workload["block_size"]) else f"{asked}b"
+
+
+def _told_by(entry: Described, options: Mapping[str, str]) -> dict[str, str]:
+    """What may tell a load from others of its name, in words."""
+    return {
+        "load": entry.meaning.load,
+        "block": _odd_block(entry),
+        "size": loads.target_size(entry.workload),
+        "options": variants.words(options),
+        "tool": entry.tool,
+    }
+
+
+def _apart(name: str, rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Names for loads of one name: with what differs between them, and a number where nothing does."""
+    differing = [kind for kind in rows[0] if len({row[kind] for row in rows}) > 1]
     seen = Counter[str]()
-    for place, text in enumerate(own):
+    names = []
+    for row in rows:
+        words = "-".join(filter(None, (row[kind] for kind in differing)))
+        more = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[: _LONGEST_NAME // 2]
+        text = f"{name[: _LONGEST_NAME - len(more) - 1]}-{more}" if more else name[:_LONGEST_NAME]
         seen[text] += 1
-        own[place] = text if seen[text] == 1 else f"{text}-{seen[text]}"
-    return own
+        names.append(text if seen[text] == 1 else f"{text}-{seen[text]}")
+    return names
 
 
 def _with_arms(entries: Sequence[Described]) -> list[dict[str, Any]]:

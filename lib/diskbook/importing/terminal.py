@@ -20,7 +20,7 @@ from diskbook.facts import paths, table_writers
 from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import Table
-from diskbook.importing import names, preview, public, run as importer
+from diskbook.importing import names, preview, public, repeats, run as importer
 from diskbook.importing.scenario import Settings
 from diskbook.report import figures
 from diskbook.report.analysis import companion_files, protocol, report as reports
@@ -115,13 +115,16 @@ def text(made: importer.Imported) -> str:
     run = made.run
     a = Analysis(run, run.scenario, run.manifest, store_tables.read(run.folder))
     arms = ", ".join(f"{name} ({count})" for name, count in made.arms.items())
+    unlike = [flag for flag in made.flags if repeats.is_first(flag)]
     lines = [
         f"run {run.name} (imported), folder {run.folder}",
-        *_listed(caveats.HEAD, caveats.sentences(a.compared.doubts, made.n_trials)),
+        *_listed(
+            caveats.HEAD, [*caveats.sentences(a.compared.doubts, made.n_trials), *unlike], len(made.flags)
+        ),
         *_verdicts(a),
         *_listed("cells (medians)", _cells(a.cells)),
         conformance.summary(a.protocol),
-        *_listed("know of them", _alike(made.flags)),
+        *_listed("know of them", _alike([flag for flag in made.flags if flag not in unlike])),
         f"{made.n_trials} measurements of {len(made.arms)} arms: {arms}",
         *_listed("not used", _alike(made.refused)),
         f"next: 'diskbook why {run.name}', or notebooks/{_notebook(run)} (--report runs it)",
@@ -140,10 +143,14 @@ def _verdicts(a: Analysis) -> list[str]:
 
 def _cells(cells: pd.DataFrame) -> list[str]:
     """Every cell in a line: what was measured, how often, and what it is worth."""
+    arms, loads = (
+        names.labels({name: name for name in cells[column]}, _LONGEST[column])
+        for column in ("arm", "workload")
+    )
     rows = [
         {
-            "arm": names.short(row["arm"], _LONGEST["arm"]),
-            "load": names.short(row["workload"], _LONGEST["workload"]),
+            "arm": arms[row["arm"]],
+            "load": loads[row["workload"]],
             "n": row["n_trials"],
             "IOPS": row["iops"],
             "MB/s": row["mb_s"],
@@ -169,11 +176,12 @@ def _notebook(run: Run) -> str:
     return f"3-analyse-{run.manifest['scenario']['scenario']['analysis']}.ipynb"
 
 
-def _listed(head: str, sentences: Sequence[str]) -> list[str]:
+def _listed(head: str, sentences: Sequence[str], uncut: int = 0) -> list[str]:
     if not sentences:
         return []
-    more = [f"  and {len(sentences) - _MOST_LINES} more"] if len(sentences) > _MOST_LINES else []
-    return [f"{head}:", *(f"  {sentence}" for sentence in sentences[:_MOST_LINES]), *more]
+    most = _MOST_LINES + uncut
+    more = [f"  and {len(sentences) - most} more"] if len(sentences) > most else []
+    return [f"{head}:", *(f"  {sentence}" for sentence in sentences[:most]), *more]
 
 
 def files_read(manifest: Mapping[str, Any]) -> pd.DataFrame:

@@ -91,6 +91,7 @@ def _append(
             "part": entry.part,
             "logs": logs,
             **({"machines": machines} if machines else {}),
+            **({"parts": entry.parts} if entry.parts else {}),
             **({"version": entry.taken_version} if entry.taken_version else {}),
             **({"columns": [list(pair) for pair in entry.columns]} if entry.columns else {}),
             "old": entry.old,

@@ -168,7 +168,7 @@ class _Rows:
             return
         self.demands[event["trial"]] = _demand(result.directions, workload)
         more = {"tool_version": result.version, **_held(result, workload)}
-        kept.extend({**common, **row, **more} for row in _rows(result.directions, workload))
+        kept.extend({**common, **row, **more} for row in _rows(result.directions, workload, event))
         if kept is self.trials:
             self.measured.append((event["trial"], result))
             self.fleet.extend(_machines(common["run"], event["trial"], result, workload))
@@ -393,11 +393,17 @@ def _add_credit(
         row |= {"credit_state": credit_then.state, "credit_left_share": credit_then.left_share}
 
 
-def _rows(directions: Mapping[str, Direction], workload: Workload) -> list[dict[str, Any]]:
+def _rows(
+    directions: Mapping[str, Direction], workload: Workload, event: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     rows = [
         {"direction": name, **_metrics(part, name, workload), **_start(part, name, workload)}
         for name, part in directions.items()
     ]
+    for row in rows if "imported" in event else ():
+        # Others' block sizes may vary, or be of one job of several: the bytes of the file say what was moved.
+        moved = directions[row["direction"]].bw_bytes
+        row["throughput_mb_s"] = moved / MB if moved > 0 else row["throughput_mb_s"]
     if workload.sync == "fdatasync" and {"write", "sync"} <= directions.keys():
         rows.append({"direction": "commit", **_commit(directions["write"], directions["sync"], workload)})
     return rows

@@ -185,6 +185,8 @@ class Measurement(NanEqual):
         Of the machine over the measured time, where the tool reports its cores; NaN elsewhere.
     rates
         IOPS that each thread was held at, by direction; empty where none was, or not by constant gaps.
+    options
+        What its tool was told besides, as far as its output repeats it; values as written.
     rate_window_worst, rate_windows_low_share
         See `tables.rate_windows.windows`; NaN where no rate was held, or nobody logged each I/O.
     """
@@ -205,6 +207,7 @@ class Measurement(NanEqual):
     sys_pct: float = math.nan
     busiest_core_pct: float = math.nan
     rates: dict[str, float] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
     rate_window_worst: float = math.nan
     rate_windows_low_share: float = math.nan
 
@@ -311,6 +314,7 @@ ABOUT_DEPTH = "the depth is between"
 """The depth is known within a factor of two."""
 DOUBTFUL = (
     CACHED,
+    "the file contradicts itself",
     "no I/O went to",
     "some are missing",
     "some clones are missing",

@@ -469,6 +469,9 @@ READS = {"rw": "randread", "bs": "4k", "iodepth": "4", "ioengine": "libaio", "di
 
 
 @pytest.mark.parametrize(
+    "verify", [{}, {"verify": "0"}, {"verify": "none"}, {"verify": "md5", "do_verify": "0"}]
+)
+@pytest.mark.parametrize(
     ("parts", "message"),
     [
         (
@@ -478,9 +481,11 @@ READS = {"rw": "randread", "bs": "4k", "iodepth": "4", "ioengine": "libaio", "di
         ({"read": of_fio_3(1000, 4000.0, size=6144)}, r"4,096 bytes were asked for, 6,144 done: other jobs"),
     ],
 )
-def test_a_sum_of_unlike_jobs_is_refused(parts: dict[str, Any], message: str) -> None:
+def test_a_sum_of_unlike_jobs_is_refused(parts: dict[str, Any], message: str, verify: dict[str, str]) -> None:
     with pytest.raises(UnusableError, match=message):
-        json_files.parse(document("3.33", READS, **{"read": of_fio_3(1000, 4000.0), **parts}), "x")
+        json_files.parse(
+            document("3.33", {**READS, **verify}, **{"read": of_fio_3(1000, 4000.0), **parts}), "x"
+        )
 
 
 def test_reads_of_a_verification_are_no_other_job() -> None:
@@ -523,3 +528,21 @@ def test_bytes_in_flight_at_the_end_of_a_ramp_are_no_other_job(extra: int, read:
     else:
         with pytest.raises(UnusableError, match="other jobs were summed with it"):
             json_files.parse(text, "x")
+
+
+@pytest.mark.parametrize("left", [{}, {"N": 1000}, {"percentile": {}}])
+@pytest.mark.parametrize("envelope", ["{}", '{{"a": [{}]}}', "[{}]"])
+def test_programs_that_write_fios_json_anew_leave_zeros_out(left: dict[str, Any], envelope: str) -> None:
+    """Go's encoding: sorted keys, no zeros, empty sections; rates are told, latencies were not recorded."""
+    part = {"bw": 400, "io_bytes": 4096000, "io_kbytes": 4000, "iops": 100.0, "runtime": 10000}
+    job = {
+        "job options": READS,
+        "jobname": "job",
+        "read": {**part, "clat_ns": left, "lat_ns": {}},
+        "write": {},
+    }
+    text = envelope.format(json.dumps({"disk_util": [], "fio version": "fio-3.20", "jobs": [job]}))
+    (measured,) = json_files.parse(text, "x").measurements
+    read = measured.directions["read"]
+    assert (read.iops, read.ios) == (100.0, 1000) and math.isnan(read.lat_mean_ms)
+    assert "no latencies were recorded" in measured.flags

@@ -264,3 +264,37 @@ def test_the_text_and_the_json_of_one_run_agree(tmp_path: Path, options: str) ->
         for key in ("lat_mean_ms", "lat_stddev_ms", "lat_min_ms", "lat_max_ms", "lat_p50_ms", "lat_p99_ms"):
             expected = getattr(part, key)
             assert getattr(other, key) == pytest.approx(expected, rel=0.01, abs=0.0011, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("printed", "size"),
+    [
+        ("64.0KiB", 65536), ("128KiB", 131072), ("10.5KiB", 10752), ("1024KiB", 2**20), ("9728B", 9728),
+        ("65.5kB", 65536), ("1.50MiB", 3 * 2**19), ("4096B", 4096), ("11B", 11), ("9.77KiB", 10004),
+    ],
+)  # fmt: skip
+def test_block_sizes_with_decimals_are_one_size(printed: str, size: int) -> None:
+    """fio 3 prints sizes with up to four digits, so that 64 KiB read "64.0KiB"."""
+    start = START_3.replace("8192B", printed)
+    job = one(start + "fio-3.28\nStarting 4 processes\n" + REPORT_3)
+    assert job.load.block_size_bytes == size
+    assert not any("varies" in flag for flag in job.flags)
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [("2.0.8", "2.0.8"), ("fio 1.59", "1.59"), ("fio-2.0.8-9-gfb9f0", "2.0.8-9-gfb9f0"), ("2.0", "2.0")],
+)
+def test_version_lines_of_old_releases(line: str, version: str) -> None:
+    assert normal.parse(START_2 + f"{line}\nStarting 4 processes\n" + REPORT_2, "x").version == version
+
+
+def test_thousands_of_fio_1_have_commas() -> None:
+    text = (
+        REPORT_2.replace("io=1172.6MB, bw=39991KB/s, iops=4998", "io=1,172MB, bw=39,991KB/s, iops=4,998")
+        .replace("max=190, avg=51.21", "max=1,190, avg=1,051.21")
+        .replace("clat (msec)", "clat (usec)")
+    )
+    write = one(START_2 + "fio 1.57\nStarting 4 processes\n" + text).directions["write"]
+    assert write.ios == 150087 and write.bw_bytes == pytest.approx(39991 * 1024, rel=1e-3)
+    assert (write.lat_mean_ms, write.lat_max_ms) == pytest.approx((1051.21, 1190))

@@ -180,10 +180,7 @@ def _of_each_io(files: Sequence[LogFile], old: bool, completion: bool) -> JobLog
     names = sorted({name for part in parts for name in part.directions})
     return JobLogs(
         {name: _joined([part.series[name] for part in parts if name in part.series], 1.0) for name in names},
-        {
-            name: _added([part.directions[name] for part in parts if name in part.directions])
-            for name in names
-        },
+        {name: added([part.directions[name] for part in parts if name in part.directions]) for name in names},
         sizes.pop() if len(sizes) == 1 else None,
         tuple(dict.fromkeys(flags)),
     )
@@ -250,10 +247,7 @@ def _histograms(files: Sequence[LogFile]) -> JobLogs:
     series = {name: [part.series[name] for part in parts if name in part.series] for name in names}
     return JobLogs(
         {name: _joined(items, None) for name, items in series.items()},
-        {
-            name: _added([part.directions[name] for part in parts if name in part.directions])
-            for name in names
-        },
+        {name: added([part.directions[name] for part in parts if name in part.directions]) for name in names},
         sizes.pop() if len(sizes) == 1 else None,
         tuple(dict.fromkeys(flag for part in parts for flag in part.flags)),
     )
@@ -292,7 +286,7 @@ def _joined(parts: Sequence[Series], interval_s: float | None) -> Series:
     return Series(there.astype(float) * width, iops[there], np.asarray(mean, float))
 
 
-def _added(parts: Sequence[Direction]) -> Direction:
+def added(parts: Sequence[Direction]) -> Direction:
     """Add clones up."""
     if len(parts) == 1:
         return parts[0]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from diskbook.facts.units import NS_PER_MS, NS_PER_US, utc_text
+from diskbook.importing import loads
 from diskbook.importing.fio import json_files, terse
 from diskbook.importing.fio.normal_text import Done, Report, Run, Start, runs
 from diskbook.tools.fio import latency, latency as fio_latency, options as fio_options
@@ -290,6 +291,7 @@ def _measurement(job: _Job, run: Run) -> Measurement:
         usr_pct=_mean([report.cpu[0] for report in job.reports if report.cpu]),
         sys_pct=_mean([report.cpu[1] for report in job.reports if report.cpu]),
         rates=fio_options.rates(job.options, load),
+        options={name: value[:100] for name, value in job.options.items()},
     )
 
 
@@ -317,7 +319,7 @@ def _load(job: _Job, flags: list[str]) -> Load:
             flags.append(f"{threads} threads are reported as one: whether they did alike is not told")
         return Load(threads=threads, queue_depth=terse.depth_of_class(job.reports[0].depths, flags))
     if options.get("rw", "").endswith("rw") and not job.shown:
-        options["rwmixwrite"] = str(round(_written_pct(job)))
+        options["rwmixwrite"] = str(loads.likely_mix(_written_pct(job)))
         flags.append(DONE_MIX)
     if "sync" in job.kinds and not job.shown and _commits(job):
         options["fdatasync"] = "1"
@@ -343,7 +345,8 @@ def _directions(job: _Job, load: Load, flags: list[str]) -> dict[str, Direction]
         kind: part for kind in job.kinds if (part := _direction(job, kind, load, flags)) is not None
     }
     if not directions.keys() & {_READS, _WRITES}:
-        raise ValueError("fio did no I/O")
+        trims = any("trim" in report.done for report in job.reports)
+        raise ValueError("it only trims, which is not read" if trims else "fio did no I/O")
     if any("trim" in report.done for report in job.reports):
         flags.append("trims are left out")
     writes = [_as_json(report) for report in job.reports]

@@ -27,7 +27,7 @@ from diskbook.importing.fio.shown_options import JobFile, Jobs
 NS_OF_UNIT = {"nsec": 1, "usec": NS_PER_US, "msec": NS_PER_MS, "sec": 1000 * NS_PER_MS}
 _LONGEST_LINE = 4000
 _MOST_JOINED = 60
-_DIGITS = r"\d{1,15}(?:\.\d{1,9})?"
+_DIGITS = r"\d{1,15}(?:,\d{3}){0,5}(?:\.\d{1,9})?"  # fio 1 writes 2,523
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _TAG = re.compile(
     r"</?(?:a|b|body|br|code|div|em|font|html|li|p|pre|samp|span|strong|td|tr|tt|ul)\b[^<>]{0,200}>",
@@ -35,6 +35,9 @@ _TAG = re.compile(
 )
 _HOST = re.compile(r"^<([^<>\s]{1,100})>\s*")
 _VERSION = re.compile(r"^fio[- ](\d[\w.+-]{0,39})$")
+_BARE_VERSION = re.compile(
+    r"^\d{1,2}(?:\.\d{1,3}){1,2}(?:-[\w.+-]{1,30})?$"
+)  # of fio 2.0.x, after the start lines
 _STARTING = re.compile(
     r"^Starting (\d{1,6}) (?:process|thread)(?:e?s)?(?: (?:and|&) (\d{1,6}) (?:process|thread))?"
 )
@@ -73,6 +76,8 @@ _STATUS_GROUP = re.compile(r"^Run status group (\d{1,6})")
 _TOTAL = re.compile(rf"^(READ|WRITE)\s*: .{{0,80}}?\b(?:aggrb|bw)=({_DIGITS}\s?\w{{0,6}})/s")
 _DISK = re.compile(r"^([\w!-]{1,60}): ios=\d")
 _RATE = re.compile(r"^Jobs: \d+ \(f=\d+\),\s*(?:CR=)?([^:\[]{1,60}?)\s*:")
+_RANGE = re.compile(r"(\d{1,12}(?:\.\d{1,4})?[kKMGT]?i?B?)-(\d{1,12}(?:\.\d{1,4})?[kKMGT]?i?B?)")
+_SECTOR = 512
 _PREFIX = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
@@ -244,6 +249,8 @@ class _Reader:
         """Whether the line is fio's before it measures, or begins a report."""
         if version := _VERSION.match(line):
             self._run(number).version = version[1]
+        elif self.runs[-1].starts and not self.runs[-1].reports and _BARE_VERSION.match(line):
+            self.runs[-1].version = line
         elif ": (g=" in line and (start := _START.match(line)):
             self._run(number).starts.append(_start(start))
         elif line == "..." and self.runs[-1].starts and not self.runs[-1].reports:
@@ -307,7 +314,7 @@ class _Reader:
         values = self._done.percentiles.setdefault(of, {})
         for percentile, value in _PERCENTILE.findall(line):
             if 0 < float(percentile) <= 100:
-                values[float(percentile)] = float(value) * unit_ns
+                values[float(percentile)] = _float(value) * unit_ns
 
     def _around(self, line: str) -> None:
         """Take what stands before and after the reports."""
@@ -362,7 +369,11 @@ def _amount(text: str, of_1024: set[str]) -> float:
     power = _PREFIX.get(unit[:1].lower(), 0)
     base = 1024 if unit[1:2] == "i" or unit in of_1024 else 1000
     bits = 8 if unit.endswith("bit") else 1
-    return float(number.group()) * float(base) ** power / bits
+    return _float(number.group()) * float(base) ** power / bits
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", ""))
 
 
 def _done(match: re.Match[str]) -> Done:
@@ -378,7 +389,7 @@ def _done(match: re.Match[str]) -> Done:
 
 def _spread(match: re.Match[str]) -> Spread:
     unit = NS_OF_UNIT[match["unit"]]
-    mean, spread = float(match["mean"]) * unit, float(match["spread"]) * unit
+    mean, spread = _float(match["mean"]) * unit, _float(match["spread"]) * unit
     return Spread(mean, spread, amount(match["min"]) * unit, amount(match["max"]) * unit, unit)
 
 
@@ -388,8 +399,8 @@ def _start(match: re.Match[str]) -> Start:
 
 
 def _block(text: str, access: str) -> dict[str, str]:
-    """Block size of what is done, as options: "4K-4K/8K-8K", or "(R) 4096B-4096B, (W) 8192B-8192B"."""
-    ranges = re.findall(r"(\d{1,12}[kKMGT]?)i?B?-(\d{1,12}[kKMGT]?)i?B?", text)
+    """Block size of what is done, as options: "4K-4K/8K-8K", or "(R) 64.0KiB-64.0KiB, (W) 8192B-8192B"."""
+    ranges = [(_size(low), _size(high)) for low, high in _RANGE.findall(text)]
     kind = access.removeprefix("rand")
     if len(ranges) > 1 and kind in ("read", "write"):
         ranges = [ranges[kind == "write"]]
@@ -398,3 +409,17 @@ def _block(text: str, access: str) -> dict[str, str]:
         return {"bsrange": "-".join(ranges[0])}
     sizes = list(dict.fromkeys(low for low, _ in ranges))
     return {"bs": ",".join(sizes)} if sizes else {}
+
+
+def _size(text: str) -> str:
+    """Block size that is printed; of one with decimals, which is rounded, the nearest number of sectors."""
+    number = re.match(r"\d+\.(\d+)", text)
+    if number is None:
+        return text.removesuffix("B").removesuffix("i")
+    unit = text[number.end() :]
+    base = 1000.0 if unit[1:] == "B" else 1024.0
+    size, step = (
+        float(part) * base ** _PREFIX[unit[:1].lower()] for part in (number[0], f"1e-{len(number[1])}")
+    )
+    whole = round(size / _SECTOR) * _SECTOR
+    return str(whole if abs(whole - size) <= step else round(size))

@@ -131,15 +131,20 @@ def _closed(text: str) -> str:
 
 
 def _whole(text: str) -> list[Document]:
-    """Look for documents in a file that is JSON as a whole, with its keys in another order, or in a list."""
+    """Look for documents anywhere in a file that is JSON as a whole, with their keys in another order."""
     try:
-        content = json.loads(text)
+        return [Document(item, 1, (), False) for item in inside(json.loads(text))]
     except (ValueError, RecursionError):
         return []
-    items = content if isinstance(content, list) else [content]
-    return [
-        Document(item, 1, (), False) for item in items if isinstance(item, dict) and "fio version" in item
-    ]
+
+
+def inside(content: object) -> Iterator[dict[str, Any]]:
+    """Documents of fio in lists and members of what was read as JSON."""
+    if isinstance(content, dict) and "fio version" in content:
+        yield content
+    elif isinstance(content, dict | list):
+        for item in content.values() if isinstance(content, dict) else content:
+            yield from inside(item)
 
 
 class _Pairs:

@@ -56,13 +56,15 @@ def check_groups(options: Mapping[str, Any], load: Load, directions: Mapping[str
     ValueError
         When something else was done; says what.
     """
-    if not options or any(str(name).startswith(("verify", "do_verify")) for name in options):
+    if not options:
         return
+    reads_back = _reads_back(options)
     parts = {name: part for name, part in directions.items() if name in ("read", "write")}
     total = sum(part.ios for part in parts.values())
     asked = {0: "read", 100: "write"}.get(-1 if load.write_pct is None else load.write_pct)
     for name, part in parts.items():
-        if asked and name != asked and part.ios > _STRAY * total:
+        of_a_check = reads_back and name == "read" and load.write_pct == 100
+        if asked and name != asked and part.ios > _STRAY * total and not of_a_check:
             raise ValueError(
                 f"its options ask for {asked}s and {part.ios:,} {name}s are counted: {_NOT_TOLD}"
             )
@@ -70,6 +72,14 @@ def check_groups(options: Mapping[str, Any], load: Load, directions: Mapping[str
         block = load.block_size_bytes
         if block and abs(size / block - 1) > _OTHER_SIZE and not _in_flight(load, size / block, part.ios):
             raise ValueError(f"{name}s of {block:,} bytes were asked for, {size:,.0f} done: {_NOT_TOLD}")
+
+
+def _reads_back(options: Mapping[str, Any]) -> bool:
+    """Whether fio reads back what it wrote: by the value of `verify`, which may be 0, none or empty."""
+    kind, done = (
+        str(options.get(name, other)).strip() for name, other in (("verify", "0"), ("do_verify", "1"))
+    )
+    return kind.lower() not in ("", "0", "none") and done != "0"
 
 
 def _in_flight(load: Load, size: float, ios: float) -> bool:
@@ -227,6 +237,7 @@ def measurement_of(job: Job, document: Document) -> Measurement:
         usr_pct=_mean_pct(job.entries, "usr_cpu"),
         sys_pct=_mean_pct(job.entries, "sys_cpu"),
         rates=fio_options.rates(job.options, load),
+        options={str(name)[:40]: str(value)[:100] for name, value in job.options.items()},
     )
 
 
@@ -277,7 +288,8 @@ def _without_io(entries: list[Mapping[str, Any]]) -> str:
     """Say why a job has neither reads nor writes."""
     if any(number_or_0(_part(entry, "mixed").get("total_ios")) for entry in entries):
         return "reads and writes are reported as one (unified_rw_reporting) and cannot be told apart"
-    return "fio did no I/O"
+    trims = any(number_or_0(_part(entry, "trim").get("total_ios")) for entry in entries)
+    return "it only trims, which is not read" if trims else "fio did no I/O"
 
 
 def _error_words(error: object) -> str:

@@ -70,7 +70,8 @@ def read(part: Mapping[str, Any], ios: int) -> Latency | None:
             continue
         total, unit = section
         samples = int(number(total.get("N", ios), "N"))
-        mean, most = number(total.get("mean"), "mean"), number(total.get("max"), "max")
+        # Programs that write fio's JSON anew leave out what is zero: then nothing was recorded.
+        mean, most = number(total.get("mean", 0), "mean"), number(total.get("max", 0), "max")
         if samples and (mean or most):
             return _of_section(part, total, samples, unit, name)
     return None
@@ -82,10 +83,10 @@ def _of_section(
     bins, percentiles, of = _distribution(part)
     return Latency(
         samples=samples,
-        mean_ns=number(total.get("mean"), "mean") * unit,
+        mean_ns=number(total.get("mean", 0), "mean") * unit,
         stddev_ns=number(total.get("stddev", 0), "stddev") * unit,
-        min_ns=number(total.get("min"), "min") * unit,
-        max_ns=number(total.get("max"), "max") * unit,
+        min_ns=number(total.get("min", 0), "min") * unit,
+        max_ns=number(total.get("max", 0), "max") * unit,
         bins=bins,
         percentiles_ms=percentiles,
         of=of,

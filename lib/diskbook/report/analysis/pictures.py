@@ -12,7 +12,7 @@ from diskbook.design.vocabulary import Provenance, Verdict
 from diskbook.facts import quantities
 from diskbook.report import figures
 from diskbook.report.figures import Picture, RunSource
-from diskbook.report.show import headlines, sentences
+from diskbook.report.show import header_card, headlines, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.stats import evidence, limits
 
@@ -59,8 +59,9 @@ def source(a: Analysed) -> RunSource:
         by_sku.setdefault(disk.sku, []).append(disk.size_gib)
     disks = [f"{sku} {quantities.reach(min(gib), max(gib), ',')} GiB" for sku, gib in by_sku.items()]
     sizes = dict.fromkeys(item.size.removeprefix("Standard_") for item in a.scenario.machine)
-    imported = a.provenance == Provenance.IMPORTED
-    whose = "imported: licence of its source" if imported else f"diskbook ({a.provenance}), MIT licence"
+    whose = f"diskbook ({a.provenance}), MIT licence"
+    if a.provenance == Provenance.IMPORTED:
+        whose = header_card.data_set(a).get("attribution", "imported: licence of its source")
     about = [f"Run {a.run.name}", day, a.scenario.region]
     parts = [", ".join(filter(None, about)), ", ".join(disks), f"VM {', '.join(sizes)}", whose]
     return RunSource(a.run.name, "; ".join(parts), a.run.folder)

@@ -108,6 +108,7 @@ def not_said(a: Analysed) -> Html:
     """Say in three lines what must not be concluded."""
     row = headlines.of(a.comparisons, a.scenario).lead
     items = [words for kind, words in _OF_PROVENANCE.items() if kind in a.provenance]
+    items += header_card.data_set(a).get("notes", [])[:2]
     if row is None or row["scope"] != Scope.LIKE_THESE:
         items.append("Other disks of the kind: the interval is that of these disks in these hours.")
     items += ["Other disk sizes, machine sizes, loads, regions and hours."]

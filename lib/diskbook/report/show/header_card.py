@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from diskbook.design.vocabulary import Provenance, Scope
 from diskbook.report.show import locations, sentences
 from diskbook.report.show.analysed import Analysed
@@ -38,8 +41,15 @@ def ran_on(a: Analysed) -> str:
     if a.provenance == Provenance.INVENTORY:
         return "hosts of the user's own"
     if a.provenance == Provenance.IMPORTED:
-        return "machines of others (imported)"
+        source = data_set(a)
+        return f"measured by others: {source['attribution']}" if source else "machines of others (imported)"
     return f"Azure: {', '.join(dict.fromkeys(machine.size for machine in a.scenario.machine))}"
+
+
+def data_set(a: Analysed) -> Mapping[str, Any]:
+    """Return what the source of a public data set says of it; empty for all other runs."""
+    source: Mapping[str, Any] = a.manifest.get("imported", {}).get("dataset", {})
+    return source
 
 
 def dates(a: Analysed) -> str:

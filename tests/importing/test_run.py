@@ -472,7 +472,7 @@ def test_on_the_command_line(tmp_path: Path, diskbook: Callable[..., tuple[int, 
     assert "3 measurements of 1 arms" in output
     assert "notes.md: no format that is known here" in output
     assert "cut.json, line " in output
-    assert "mine  imported  measured" in diskbook("list", runs=runs)[1]
+    assert "imported, not analysed" in diskbook("list", runs=runs)[1]
     code, _, errors = diskbook("run", "--resume", "mine", runs=runs)
     assert code == 2 and "run mine was imported" in errors
     code, _, errors = diskbook("import", str(base / "notes.md"), runs=runs)

@@ -15,6 +15,7 @@ from diskbook.batch.matrix import Matrix
 from diskbook.batch.status import Standing, State
 from diskbook.design import scenario_file
 from diskbook.facts import paths
+from support import few_runs
 from support.batches import Played, priced
 
 SCENARIO = "zone-disks"
@@ -33,7 +34,7 @@ def finished(root: Path, made: Item, hour: int, factor: float = 1.0, **manifest:
     table = pd.read_csv(paths.RUNS / f"sample-{SCENARIO}" / "comparisons.csv", keep_default_na=False)
     for name in many_runs.RATIOS:
         table[name] = [f"{float(value) * factor:.6g}" if value else "" for value in table[name]]
-    read = many_runs.manifest_of(f"sample-{SCENARIO}")
+    read = few_runs.manifest_of(f"sample-{SCENARIO}")
     read["emulator"]["profile"] = made.asked.emulator_profile
     return many_runs.write(root / made.name, read | manifest, table, (hour - 8) / 24)
 

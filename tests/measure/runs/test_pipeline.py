@@ -210,7 +210,7 @@ def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, t
         (("run", "zone-disks", "--preset", "quik"), "did you mean 'quick'?"),
         (("run", "zone-disks", "--cloud", "azur"), "did you mean 'azure'?"),
         (("run", "zone-disks", "--emulator-profile", "defalt"), "did you mean 'default'?"),
-        (("run", "zone-disks", "--name", "../taken"), "exists already; go on with --resume"),
+        (("run", "zone-disks", "--name", "../taken"), "'../taken' cannot be a run's name"),
         (("run", "zone-disks", "--set", "design.sed=1"), "did you mean 'seed'?"),
         (("run", "zone-disks", "--set", "x"), "write KEY=VALUE"),
         (("run", "zone-disks", "--emulator", "nobodys"), "does not run; start it with"),

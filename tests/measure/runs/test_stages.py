@@ -31,7 +31,7 @@ def removed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(stages, "_play", fail)
     monkeypatch.setattr(stages.connect, "clients_of", lambda run: SimpleNamespace(tell=lambda text: None))
     monkeypatch.setattr(
-        stages.removal, "remove_replicate", lambda clients, run, group, number: numbers.append(number)
+        stages.named_group, "remove_replicate", lambda clients, run, group, number: numbers.append(number)
     )
     return numbers
 
@@ -60,7 +60,7 @@ def test_a_deletion_that_fails_hides_no_failure(removed: list[int], monkeypatch:
     def fail(*parts: Any) -> None:
         raise DiskbookError("a lock")
 
-    monkeypatch.setattr(stages.removal, "remove_replicate", fail)
+    monkeypatch.setattr(stages.named_group, "remove_replicate", fail)
     monkeypatch.setattr(stages.connect, "clients_of", lambda run: SimpleNamespace(tell=lines.append))
     with pytest.raises(DiskbookError, match="the machine is away"):
         _measured(threading.Event(), kept=False)

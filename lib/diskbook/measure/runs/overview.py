@@ -123,7 +123,7 @@ def profiles() -> list[str]:
 def _brief(row: ListedRun, width: int) -> list[str]:
     """One line: name, day, change of the answer, and as much of it as the line holds; what still stands."""
     change = None if str(Verdict.INCONCLUSIVE) in row.answer else _CHANGE.search(row.answer)
-    answer = row.answer or ("not analysed" if row.state == "measured" else row.state)
+    answer = row.answer or f"{row.provenance}, {'not analysed' if row.state == 'measured' else row.state}"
     line = f"  {row.run:<{width}}  {row.begun_utc[:10]}  {change[0] if change else '':>8}  {visible(answer)}"
     most = terminal_width()
     lines = [line if len(line) <= most else f"{line[: most - 1].rstrip()}…"]

@@ -72,8 +72,8 @@ def test_the_committed_post_is_that_of_the_sample(a: Analysis) -> None:
 
 def test_its_post_says_at_once_that_it_is_emulated(copy: Run) -> None:
     words = (paths.POSTS / f"{copy.scenario.name}.md").read_text("utf-8")
-    title, note, *_ = [line for line in words.splitlines() if line]
-    assert title.startswith("# ") and note.startswith("> **Emulated, not measured on Azure.**")
+    title, first, *_ = [line for line in words.split("\n---\n", 1)[1].splitlines() if line]
+    assert title.startswith("# On the emulator, ") and first.startswith("On the emulator, ")
     assert words.count("![") == 2 and words.count("\n| --- |") == 1
 
 

@@ -81,7 +81,7 @@ def test_without_a_limit_there_is_no_knee_and_the_figure_says_so(tmp_path: Path)
 
 def test_figures_say_whose_disk_it_is_and_never_azure(tmp_path: Path) -> None:
     picture = local_disk.curves(made_up(tmp_path))
-    assert picture.title == "The knee is at 8 I/Os in flight; beyond it more of them buy latency alone"
+    assert picture.title == "The rate stops rising at 8 I/Os in flight; more of them only wait"
     assert picture.caption.startswith("Own hardware, not Azure. ") and "Dotted" not in picture.caption
     words = [text.get_text() for axes in picture.figure.axes for text in axes.texts]
     assert words.count("OWN DISK, not Azure") == 2 and not any("EMULATED" in word for word in words)

@@ -93,7 +93,6 @@ def ink(face: Any) -> str:
 
 
 def value_words(row: Mapping[Any, Any]) -> str:
-    """Change with its interval, without the level, e.g. "+146 %, +138 to +155 %"."""
-    words = quantities.change(row["ratio"], row["ci_low"], row["ci_high"])
-    value, _, interval = words.partition(", ")
+    """Change with its interval, without the level, e.g. "+146 %, 138 to 155 %"."""
+    value, interval = quantities.change_parts(row["ratio"], row["ci_low"], row["ci_high"])
     return f"{value}, {interval.partition('CI ')[2] or 'no interval'}"

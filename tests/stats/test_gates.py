@@ -13,6 +13,7 @@ from diskbook.design import schema
 from diskbook.design.model import Comparison
 from diskbook.design.totals import measured_rows
 from diskbook.design.vocabulary import Scope
+from diskbook.facts import quantities
 from diskbook.stats import limits, outliers, strata
 from diskbook.stats.compare import Compared, compare
 from support import synthetic
@@ -278,7 +279,8 @@ def test_mixed_strata_are_said_and_estimated_apart() -> None:
     others = found.strata[found.strata["stratum"] != near["stratum"]]
     assert len(others) == 2 and others["ratio"].isna().all() and others["reason"].str.len().min() > 0
     general = by_scope(found)["disks like these"]
-    assert f"CI {near['ci_low']:.3f} to {near['ci_high']:.3f}, 3 replicates" in general["warnings"]
+    change = quantities.change(near["ratio"], near["ci_low"], near["ci_high"])
+    assert f"{change}, 3 replicates" in general["warnings"]
     assert list(found.strata.columns) == schema.STRATA.names
     assert len(schema.validate(schema.STRATA, found.strata)) == len(found.strata)
 

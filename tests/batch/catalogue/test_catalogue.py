@@ -69,7 +69,7 @@ def test_the_tables_hold_what_the_run_has(tmp_path: Path) -> None:
         "default",
         3,
     )
-    assert row["answer"].startswith("emulated: ") and row["report"] == "sample-zone-disks/report.html"
+    assert row["answer"].startswith("On the emulator, ") and row["report"] == "sample-zone-disks/report.html"
     assert row["expected_usd"] == SAMPLE.manifest["cost"][-1]["expected_usd"]
     compared = read.comparisons(tmp_path, "zone-disks")
     assert not compared["closed"].any() and compared["missing"].str.contains("replicates").all()

@@ -92,7 +92,7 @@ def test_a_run_from_nothing_to_the_report_and_again(cli: Cli, monkeypatch: pytes
     secrets = _secrets_of(runs.open_run("whole"))
     out, err = process.communicate(timeout=2 * LIMIT_S)
     assert process.returncode == 0, err
-    assert re.search(r"^emulated: .*latency at queue depth 1 of ZRS", out, re.MULTILINE)
+    assert re.search(r"^On the emulator, ", out, re.MULTILINE)
     assert out.count(": as expected: ") == 2  # the checks of the scenario
     trials = len(_events("whole", "trial"))
     assert out.count("  trial ") == trials > 8

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import papermill
 import pytest
 from scipy import stats
 
 import diskbook as db
 from diskbook.cli import main
 from diskbook.design.vocabulary import Label
+from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.importing import public, run as importer
 from diskbook.report.analysis.run import analyse
@@ -113,6 +115,16 @@ def test_a_set_without_a_run_says_where_its_figures_are() -> None:
         UsageError, match="there is no data set 'cokroach-2019'; did you mean 'cockroach-2019'"
     ):
         public.plan("cokroach-2019", "x")
+
+
+@pytest.mark.long
+def test_the_notebook_of_real_disks_goes_through(tmp_path: Path) -> None:
+    """Reads stand at the burst limit plus 2 %; PostgreSQL's zone has one degree of freedom."""
+    executed = tmp_path / "executed.ipynb"
+    papermill.execute_notebook(paths.NOTEBOOKS / "7-real-disks.ipynb", executed, progress_bar=False)
+    text = executed.read_text("utf-8")
+    for number in ("-29.62", "-33.20", "609.50", "600.33", "618.81", "2.49", "-19.6"):
+        assert number in text
 
 
 @pytest.mark.parametrize(

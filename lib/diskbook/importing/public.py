@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from diskbook.design import scenario_file
 from diskbook.facts import catalog, paths, toml_file
 from diskbook.facts.errors import DiskbookError, unknown
@@ -19,20 +21,15 @@ from diskbook.importing.files import Source
 from diskbook.importing.pairing import Entry
 from diskbook.importing.run import Planned
 from diskbook.importing.scenario import UNKNOWN, Settings
+from diskbook.report.show import html
+from diskbook.report.show.html import Html
 from diskbook.results import run as runs
 
 FOLDER = paths.REFERENCE / "public"
 _TABLES = ("table.csv", "table.parquet")
 _SAID = (
-    "title",
-    "authors",
-    "repository",
-    "commit",
-    "licence",
-    "retrieved",
-    "attribution",
-    "measured",
-    "region",
+    *("title", "authors", "repository", "commit", "licence", "retrieved", "attribution"),
+    *("measured", "region", "unknown", "notes"),
 )
 """What a run keeps of its source."""
 
@@ -68,6 +65,13 @@ def load(name: str) -> Dataset:
         raise unknown("data set", name, names())
     folder = FOLDER / name
     return Dataset(name, folder, toml_file.read(folder / "source.toml", f"there is no data set {name}"))
+
+
+def table() -> Html:
+    """Return a table of all data sets: what was measured, by whom, when, and the licence."""
+    rows = [load(name).source for name in names()]
+    keys = ("title", "authors", "measured", "region", "licence")
+    return html.table(pd.DataFrame({key.capitalize(): [row[key] for row in rows] for key in keys}))
 
 
 def plan(name: str, run_name: str) -> Planned:

@@ -198,9 +198,9 @@ def test_losses_of_the_slow_trials_are_flagged_and_the_bound_covers(selection: d
 
 
 def test_a_bound_that_does_not_cover_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    shift = coverage_cells.losses.shift
-    monkeypatch.setattr(coverage_cells.losses, "shift", lambda *given: shift(*given) / 4)
-    monkeypatch.setattr(coverage_cells.losses, "SMALL", 0.02)
+    shift = coverage_cells.outliers.shift
+    monkeypatch.setattr(coverage_cells.outliers, "shift", lambda *given: shift(*given) / 4)
+    monkeypatch.setattr(coverage_cells.outliers, "SMALL", 0.02)
     condition = Condition("check", MILD, 2, slow_repeated=0.16, known_limit="unseen")
     assert measured(condition, Design(5, 10, 2, slow_repeated=0.16))[Scope.THESE].status == "FAILED"
 

@@ -36,7 +36,7 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     monkeypatch.setattr(doctor.processes, "require", lambda program, package: f"/usr/bin/{program}")
     monkeypatch.setattr(doctor.disk, "build_plugin", lambda folder: folder / "plugin.so")
-    monkeypatch.setattr(doctor.user_list, "library", lambda: Path("/usr/lib/libnss_wrapper.so"))
+    monkeypatch.setattr(doctor.machine, "library", lambda: Path("/usr/lib/libnss_wrapper.so"))
     monkeypatch.setattr(doctor.os, "cpu_count", lambda: 4)
     answer = subprocess.CompletedProcess([], 0, "uri: NBD URI", "")
     monkeypatch.setattr(doctor.subprocess, "run", lambda *parts, **named: answer)
@@ -54,7 +54,7 @@ FAILURES: dict[str, tuple[str, Any, str, Any, str]] = {
                   lambda *parts, **named: subprocess.CompletedProcess([], 1, "", ""), "Debian's package fio"),
     "no header": ("plugin of emulated disks", doctor.disk, "build_plugin",
                   _raise(UsageError("nbdkit-plugin.h is missing; install")), "nbdkit-plugin.h is missing"),
-    "no user list": ("users of emulated machines", doctor.user_list, "library",
+    "no user list": ("users of emulated machines", doctor.machine, "library",
                      _raise(UsageError("install the package libnss-wrapper.")), "libnss-wrapper"),
     "no port": ("loopback ports", doctor.network, "free_port",
                 _raise(OSError(errno.EADDRNOTAVAIL, "no address")), "ip link set lo up"),

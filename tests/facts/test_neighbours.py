@@ -14,7 +14,7 @@ from diskbook.measure.bench.steps import Steps
 
 PLAIN = """
 import sys
-from diskbook.cost import attach_calls, estimate, text
+from diskbook.cost import durations, estimate, plan_sections
 from diskbook.design import scenario_file
 from diskbook.measure.bench import steps
 from diskbook.measure.runs import progress, stages
@@ -22,8 +22,8 @@ from diskbook.report.analysis import needs, run
 from diskbook.stats import expected
 from diskbook.tools import registry
 scenario = scenario_file.load("zone-disks", "quick")
-steps.of(scenario), needs.missing(scenario), expected.of(scenario), attach_calls.of_replicate(scenario)
-estimate.life_s(scenario), estimate.items(scenario), text.limits(scenario), registry.packages("linux")
+steps.of(scenario), needs.missing(scenario), expected.of(scenario), durations.attach_calls(scenario)
+estimate.life_s(scenario), estimate.items(scenario), plan_sections.limits(scenario), registry.packages("linux")
 sys.exit(", ".join(name for name in sys.modules if name.startswith("diskbook.clusters")) or None)
 """
 

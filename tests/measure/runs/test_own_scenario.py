@@ -122,7 +122,7 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(
 def kept_and_torn_down(place: Path) -> Run:
     """Run the scenario with --keep; the catalogue has the run as it is once its machines are gone, too."""
     run = Run(place.parent / "runs" / "toy")
-    done = cli("run", str(place / "toy.toml"), "--name", "toy", "--time-scale", "0", "--keep")
+    done = cli("run", str(place / "toy.toml"), "--name", "toy", "--time-scale", "0.001", "--keep")
     try:
         assert done.returncode == 0, done.stderr
         assert f"beside {place}/toy.toml, and run as code: 3-analyse-toy.ipynb, toy.py\n" in done.stdout

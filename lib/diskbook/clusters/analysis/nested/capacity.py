@@ -96,7 +96,7 @@ def points(a: Analysed) -> pd.DataFrame:
     base = arms.base(a)
     if table.empty or base is None:
         return pd.DataFrame(
-            columns=["arm", "label", "capacity_pct", "most_pct", "write_pct", "ratio", "bound"]
+            columns=["arm", "label", "capacity_pct", "most_pct", "write_pct", "ratio", "low", "high", "bound"]
         )
     table = table[table["block_size_bytes"] == table["block_size_bytes"].min()]
     own = pd.DataFrame(

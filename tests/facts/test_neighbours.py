@@ -23,7 +23,8 @@ from diskbook.stats import expected
 from diskbook.tools import registry
 scenario = scenario_file.load("zone-disks", "quick")
 steps.of(scenario), needs.missing(scenario), expected.of(scenario), durations.attach_calls(scenario)
-estimate.life_s(scenario), estimate.items(scenario), plan_sections.limits(scenario), registry.packages("linux")
+estimate.life_s(scenario), estimate.items(scenario), plan_sections.limits(scenario)
+registry.packages("linux")
 sys.exit(", ".join(name for name in sys.modules if name.startswith("diskbook.clusters")) or None)
 """
 

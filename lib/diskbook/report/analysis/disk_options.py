@@ -165,9 +165,9 @@ def _rates(a: Analysis) -> dict[str, Picture]:
     return {name: figures.drives(a.trials, cells, a.looks, load, a.source) for name, load in loads.items()}
 
 
-def rates(a: Analysis, workload: str = WRITES) -> Picture:
-    """Figure: rates of all trials of a workload beside the predicted limits."""
-    return _rates(a)[workload]
+def rates(a: Analysis, workload: str = WRITES) -> Picture | None:
+    """Figure: rates of all trials of a workload and the predicted limits; None where it was not measured."""
+    return _rates(a).get(workload)
 
 
 @once

@@ -46,7 +46,7 @@ def test_every_article_and_its_claims_are_shown(executed: tuple[str, Path, set[P
 def test_provenance_is_said(executed: tuple[str, Path, set[Path]]) -> None:
     shown = executed[0]
     assert "Provenance: published." in shown
-    assert shown.index("EMULATED. These numbers") < shown.index("Emulated: write latency at queue depth 1")
+    assert shown.index("EMULATED. These numbers") < shown.index("On the emulator, ")
 
 
 def test_nothing_is_written(executed: tuple[str, Path, set[Path]]) -> None:

@@ -108,7 +108,17 @@ def test_the_notebook_writes_what_it_says(run: Run) -> None:
     assert list(table.columns) == [column.name for column in schema.COMPARISONS.columns] and len(table) == 22
     slugs = {"ratios", "all-trials", "percentiles"}
     names = {path.name for path in (run.folder / "figures").iterdir()}
-    ends = (".svg", "@2x.png", ".json", ".md", ".html", ".caption.txt", ".description.txt", ".csv")
+    ends = (
+        ".svg",
+        "-390px.svg",
+        "@2x.png",
+        ".json",
+        ".md",
+        ".html",
+        ".caption.txt",
+        ".description.txt",
+        ".csv",
+    )
     assert names == {f"{slug}{end}" for slug in slugs for end in ends}
 
 

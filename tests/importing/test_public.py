@@ -117,7 +117,7 @@ def test_a_set_without_a_run_says_where_its_figures_are() -> None:
         public.plan("cokroach-2019", "x")
 
 
-@pytest.mark.long
+@pytest.mark.emulator
 def test_the_notebook_of_real_disks_goes_through(tmp_path: Path) -> None:
     """Reads stand at the burst limit plus 2 %; PostgreSQL's zone has one degree of freedom."""
     executed = tmp_path / "executed.ipynb"

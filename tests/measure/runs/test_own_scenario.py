@@ -104,8 +104,9 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(
     assert run.manifest[companion_files.RECORD] == ["3-analyse-toy.ipynb", "toy.py"]
     report = (run.folder / "report.html").read_text()
     assert "<li>Lrs-z1</li>" in report and 'id="all-trials"' in report  # pages leave titles of pictures out
-    (drawn,) = (run.folder / "figures").glob("*.svg")
-    assert drawn.name == "all-trials.svg" and "<title>A picture of the toy</title>" in drawn.read_text()
+    drawn = sorted((run.folder / "figures").glob("*.svg"))
+    assert [path.name for path in drawn] == ["all-trials-390px.svg", "all-trials.svg"]
+    assert all("<title>A picture of the toy</title>" in path.read_text() for path in drawn)
 
     assert here(monkeypatch, "run", "--resume", "toy") == 2
     said = capsys.readouterr().err

@@ -62,7 +62,7 @@ def source(a: Analysed) -> RunSource:
     whose = f"diskbook ({a.provenance}), MIT licence"
     if a.provenance == Provenance.IMPORTED:
         whose = header_card.data_set(a).get("attribution", "imported: licence of its source")
-    about = [f"Run {a.run.name}", day, a.scenario.region]
+    about = [f"Run {a.run.name}", day, header_card.region(a)]
     parts = [", ".join(filter(None, about)), ", ".join(disks), f"VM {', '.join(sizes)}", whose]
     return RunSource(a.run.name, "; ".join(parts), a.run.folder)
 

@@ -30,7 +30,7 @@ _OF_PROVENANCE = {
 def screen(a: Analysed) -> Html:
     """Show question, answer, a small picture of the arms, where and when it was measured, and the scope."""
     row = headlines.of(a.comparisons, a.scenario).lead
-    where = ["" if a.provenance == Provenance.INVENTORY else a.scenario.region, header_card.ran_on(a)]
+    where = [header_card.region(a), header_card.ran_on(a)]
     facts = ", ".join(filter(None, [f"Run {a.run.name}", f"{header_card.dates(a)} UTC", *where]))
     parts = [
         f'<p class="question">{escaped(a.scenario.scenario.question)}</p>',

@@ -19,7 +19,7 @@ def scope(row: Row | None, a: Analysed) -> str:
     """Say in plain words what the leading headline speaks of."""
     if row is None:
         return "No headline was named before the run: what stands below is to explore, not to conclude from."
-    where = "" if a.provenance == Provenance.INVENTORY else f", in {a.scenario.region}"
+    where = f", in {region(a)}" if region(a) else ""
     words = _with_zones(sentences.scope_words(row, a.scenario), a)
     if row["scope"] == Scope.LIKE_THESE:
         return (
@@ -29,6 +29,12 @@ def scope(row: Row | None, a: Analysed) -> str:
     if row["n_replicates"] > 1:
         return f"It holds for {words}{where}: there is no interval for other disks of the kind."
     return f"It holds for {words}{where}: with one replicate nothing is known of other disks of the kind."
+
+
+def region(a: Analysed) -> str:
+    """Name the region of a run; empty where it is not known, and for hosts of the user's own."""
+    named = a.scenario.region
+    return "" if a.provenance == Provenance.INVENTORY or named == "unknown" else named
 
 
 def ran_on(a: Analysed) -> str:

@@ -336,8 +336,8 @@ def test_a_client_sees_the_latency(make: MakeExport) -> None:
     together = some_ios(export, "randread", 64, 64)
     assert read.lat_min_ms > 20 - EARLY_MS and write.lat_min_ms > 8 - EARLY_MS
     with load_sensitive():
-        assert read.lat_mean_ms == pytest.approx(20, abs=0.3)
-        assert write.lat_mean_ms == pytest.approx(8, abs=0.3)
+        assert read.lat_mean_ms == pytest.approx(20, abs=0.6)
+        assert write.lat_mean_ms == pytest.approx(8, abs=0.6)
         assert together.lat_p50_ms < 30  # one after another it would be 64 * 20 / 2
 
 

@@ -19,6 +19,7 @@ this page from `checks/formats.py`.
 """
 _FIO_TEXT, _FIO_JSON, _FIO_LOG = "fio, normal text", "fio, JSON and json+", "fio, log"
 _SPD_TEXT, _SPD_XML, _FLEET = "DiskSpd, text", "DiskSpd, XML", "VMFleet"
+_SYSBENCH = "sysbench fileio, text"
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,23 @@ ROWS = (
     Row(_FLEET, "1, 2", "VMFleet table", FLAGGED, "core workload of this name"),
     Row("kubestr, JSON", "with fio 3.20", "kubestr JSON", FLAGGED, "no latencies were recorded"),
     Row("kubestr, JSON", "with fio 3.20", "kubestr JSON, cut", REFUSED, "damaged or cut"),
+    Row("elbencho, CSV", "3.1-1", "elbencho CSV", FLAGGED, "neither read nor write are left out"),
+    Row("elbencho, JSON", "3.1-1", "elbencho JSON", READ),
+    Row("elbencho, CSV and JSON", "all", "elbencho CSV of two versions", REFUSED, "rows of several versions"),
+    Row("elbencho, CSV and JSON", "all", "elbencho CSV of object storage", REFUSED, "which is no disk"),
+    Row(_SYSBENCH, "1.0.17, 1.0.20", "sysbench", READ),
+    Row(_SYSBENCH, "all", "sysbench of two processes at once", FLAGGED, "its own events per thread"),
+    Row(_SYSBENCH, "all", "sysbench with an fsync per 100", FLAGGED, "they are not measured for either"),
+    Row(_SYSBENCH, "all", "sysbench that was ended", REFUSED, "ended before it printed a result"),
+    Row(_SYSBENCH, "all", "sysbench prepare", REFUSED, "made its files here"),
+    Row(_SYSBENCH, "all", "sysbench of another test", REFUSED, "no result of 'sysbench fileio run'"),
     Row("PerfKitBenchmarker, samples", "fio, DiskSpd", "PerfKitBenchmarker samples", READ),
     Row("PerfKitBenchmarker, samples", "others", "samples of another benchmark", REFUSED, "no sample of fio"),
     Row("others", "", "Windows performance counters", REFUSED, "performance counters, which are not read"),
     Row("others", "", "zip archive", REFUSED, "unpack it first"),
     Row("others", "", "picture", REFUSED, "this is a picture"),
     Row("others", "", "HTML page", REFUSED, "XML, but no result of DiskSpd"),
-    Row("others", "", "JSON of something else", REFUSED, "neither of fio nor samples"),
+    Row("others", "", "JSON of something else", REFUSED, "nor samples of PerfKitBenchmarker"),
     Row("others", "", "any other text", REFUSED, "no format that is known here"),
     Row("others", "", "empty file", REFUSED, "the file is empty"),
 )

@@ -11,7 +11,8 @@ from checks import formats as formats_page
 from checks.formats import FLAGGED, READ, REFUSED, ROWS, Row
 from diskbook.importing import formats
 from diskbook.tools.record import UnusableError
-from support import SAMPLES, diskspd_texts, fio_texts
+from support import SAMPLES, diskspd_texts, fio_texts, other_tools
+from support.other_tools import elbencho_row, sysbench_result
 
 GROUPED = SAMPLES / "fio" / "json-group_reporting.json"
 
@@ -53,6 +54,19 @@ def document(job: dict[str, Any]) -> dict[str, Any]:
 
 
 KUBESTR = json.dumps({"Raw": {"size": "1Gi", "storageClass": _CLASS, "result": document(_JOB)}}).encode()
+ROW = elbencho_row()
+OTHERS = {
+    "elbencho CSV": other_tools.elbencho_csv(ROW, elbencho_row(operation="RMFILES")),
+    "elbencho JSON": other_tools.elbencho_json(ROW),
+    "elbencho CSV of two versions": other_tools.elbencho_csv(ROW, elbencho_row(version="2.3-1")),
+    "elbencho CSV of object storage": other_tools.elbencho_csv(elbencho_row(**{"path type": "bucket"})),
+    "sysbench": sysbench_result(),
+    "sysbench of two processes at once": sysbench_result(threads=16, banner=1),
+    "sysbench with an fsync per 100": sysbench_result(test="random write", every=100),
+    "sysbench that was ended": sysbench_result().partition("File operations:")[0],
+    "sysbench prepare": "sysbench 1.0.20\n\n99 bytes written in 1 seconds (0 MiB/sec).\n",
+    "sysbench of another test": "sysbench 1.0.20\n\nCPU speed:\n",
+}
 CASES: dict[str, bytes] = {
     "json": GROUPED.read_bytes(),
     "json without total_ios": changed_job(total_ios=None),
@@ -86,6 +100,7 @@ CASES: dict[str, bytes] = {
     "VMFleet table": sample("vmfleet/result.tsv"),
     "kubestr JSON": KUBESTR,
     "kubestr JSON, cut": KUBESTR[:-20],
+    **{name: text.encode() for name, text in OTHERS.items()},
     "PerfKitBenchmarker samples": sample("pkb/fio.json"),
     "samples of another benchmark": b'{"metric": "Throughput", "value": 1.0, "unit": "Mb/s", "labels": ""}\n',
     "Windows performance counters": b"PDH\x00\x01",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from diskbook.facts.neighbours import vmfleet_results as vmfleet
-from diskbook.importing import kubestr, perfkit
+from diskbook.importing import elbencho, kubestr, perfkit, sysbench
 from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, normal, terse
 from diskbook.tools import decode
@@ -29,6 +29,8 @@ _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...]
     (lambda text: '"fio version"' in text, json_files.parse),
     (perfkit.is_samples, perfkit.parse),
     (_is_table_of_a_fleet, _table_of_a_fleet),
+    (elbencho.is_elbencho, elbencho.parse),
+    (sysbench.is_sysbench, sysbench.parse),
     (normal.is_normal, normal.parse),
     (terse.is_terse, terse.parse),
     (diskspd_text.is_text, diskspd_text.parse),
@@ -88,7 +90,7 @@ def _unknown(text: str) -> str:
     if head.startswith("<"):
         return "this is XML, but no result of DiskSpd"
     if head.startswith(("{", "[")):
-        return "this is JSON, but neither of fio nor samples of PerfKitBenchmarker"
+        return "this is JSON, but neither of fio, kubestr or elbencho nor samples of PerfKitBenchmarker"
     return "no format that is known here"
 
 

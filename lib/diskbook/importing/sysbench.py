@@ -1,0 +1,224 @@
+"""Reader of what `sysbench fileio run` prints: one measurement per result. Text in, no I/O.
+
+A file may hold the output of two processes that ran at once, so that one's banner stands above the other's
+result. What a result tells goes before the banner: its threads are its events over its events per thread.
+
+Read from output of sysbench 1.0.17 and 1.0.20.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Literal, NamedTuple
+
+from diskbook.tools.fio import options as fio_options
+from diskbook.tools.record import CACHED, Direction, Load, Measurement, Parsed, UnusableError, number
+
+FORMAT = "sysbench text"
+_BEGIN = re.compile(r"^sysbench (\d[\w.]*)", re.MULTILINE)
+_RESULT = "File operations:"
+_ASKED = {
+    "threads": r"^Number of threads: (\d+)",
+    "rate": r"^Target transaction rate: (\d+)/sec",
+    "flags": r"^Extra file open flags: (.+)",
+    "size": r"^(\S+) total file size",
+    "block": r"^Block size (\S+)",
+    "ratio": r"^Read/Write ratio for combined random IO test: ([\d.]+)",
+    "sync_each": r"^(Calling fsync\(\) after each write)",
+    "sync_every": r"^Periodic FSYNC enabled, calling fsync\(\) each (\d+)",
+    "mode": r"^Using (.+) I/O mode",
+    "test": r"^Doing (.+) test",
+}
+_TOLD = {
+    "read": r"^\s*reads/s:\s+(\S+)",
+    "write": r"^\s*writes/s:\s+(\S+)",
+    "read_mib_s": r"^\s*read, MiB/s:\s+(\S+)",
+    "write_mib_s": r"^\s*written, MiB/s:\s+(\S+)",
+    "seconds": r"^\s*total time:\s+(\S+)s\s*$",
+    "events": r"^\s*total number of events:\s+(\S+)",
+    "min": r"^\s*min:\s+(\S+)",
+    "max": r"^\s*max:\s+(\S+)",
+    "sum": r"^\s*sum:\s+(\S+)",
+    "each": r"^\s*events \(avg/stddev\):\s+([\d.]+)/",
+}
+_PERCENTILE = re.compile(r"^\s*(\d{1,3})(?:st|nd|rd|th) percentile:\s+(\S+)", re.MULTILINE)
+_MIB = 2**20
+_NEAR = 0.005
+"""By how much events may differ from I/Os over time: the rates are over the time of the slowest thread."""
+_SHARED = "its latencies are of reads, writes and fsyncs together, so they are not measured for either"
+_WITH_FSYNC = "each latency is of a write and the fsync after it"
+
+
+class _Result(NamedTuple):
+    """What was asked for as the banner above says, and the numbers of a result."""
+
+    asked: dict[str, str]
+    told: dict[str, float]
+    percentiles: dict[float, float]
+
+
+def is_sysbench(text: str) -> bool:
+    """Whether the text begins, or a line of it, as what sysbench prints."""
+    return _BEGIN.search(text[:100_000]) is not None
+
+
+def parse(text: str, source: str) -> Parsed:
+    """Read every result in the output of one or several runs of `sysbench fileio`.
+
+    Raises
+    ------
+    UnusableError
+        When no result is in it, or they are of several versions.
+    """
+    versions = sorted(set(_BEGIN.findall(text)))
+    if len(versions) > 1:
+        raise UnusableError(source, f"it holds results of several versions ({', '.join(versions)}); split it")
+    measurements, problems = [], list[str]()
+    begun, asked = 0, dict[str, str]()
+    for part in re.split(rf"(?={_RESULT})|(?=^sysbench \d)", text, flags=re.MULTILINE):
+        if not part.startswith(_RESULT):
+            asked = _found(_ASKED, part) or asked
+            begun += "test" in _found(_ASKED, part)
+            continue
+        try:
+            measurements.append(_measurement(_result(part, asked)))
+        except ValueError as error:
+            problems.append(f"result {len(measurements) + len(problems) + 1} cannot be used: {error}")
+    if not measurements:
+        raise UnusableError(source, "; ".join(problems[:3]) or _why_none(text))
+    lacking = begun - len(measurements) - len(problems)
+    if lacking > 0:
+        problems.append(f"{lacking} of {begun} tests have no result: they were ended, or the file is cut")
+    return Parsed("sysbench", versions[0], FORMAT, tuple(measurements), tuple(problems))
+
+
+def _why_none(text: str) -> str:
+    if "Threads started!" in text and "total file size" in text:
+        return "sysbench was ended before it printed a result"
+    if "Creating files for the test" in text or "bytes written in" in text:
+        return "sysbench made its files here, and measured nothing that a run measures"
+    return "it is of sysbench, but no result of 'sysbench fileio run'"
+
+
+def _found(patterns: dict[str, str], text: str) -> dict[str, str]:
+    matches = {name: re.search(pattern, text, re.MULTILINE) for name, pattern in patterns.items()}
+    return {name: match[1].strip() for name, match in matches.items() if match}
+
+
+def _result(text: str, asked: dict[str, str]) -> _Result:
+    told = {name: number(value, name) for name, value in _found(_TOLD, text).items()}
+    if lacking := [name for name in ("read", "write", "seconds", "events", "each") if name not in told]:
+        raise ValueError(f"it is cut (no {lacking[0]})")
+    percentiles = {float(rank): number(value, "percentile") for rank, value in _PERCENTILE.findall(text)}
+    return _Result(
+        asked, told, {rank: value for rank, value in percentiles.items() if value > 0 and rank < 100}
+    )
+
+
+def _measurement(result: _Result) -> Measurement:
+    asked, told = result.asked, result.told
+    flags = list[str]()
+    rates = {name: told[name] for name in ("read", "write") if told[name] > 0}
+    if not rates or not told["seconds"] > 0:
+        raise ValueError("it did no I/O")
+    threads = _threads(asked, told, flags)
+    load = _load(asked, rates, threads, flags)
+    _check_banner(load, told, rates, asked)
+    alone = _alone(told, rates, flags)
+    if alone and load.sync:
+        flags.append(_WITH_FSYNC)
+    directions = {name: _direction(result, name, alone=alone) for name in rates}
+    return Measurement(
+        name=asked.get("test", "fileio"), target="", load=load, directions=directions, flags=tuple(flags)
+    )
+
+
+def _threads(asked: dict[str, str], told: dict[str, float], flags: list[str]) -> int:
+    """Threads by the result's own events; the banner may be another process's."""
+    if not told["each"] > 0:
+        raise ValueError("it has no events per thread")
+    threads = max(1, round(told["events"] / told["each"]))
+    if asked.get("threads", str(threads)) != str(threads):
+        flags.append(
+            f"the banner above it says {asked['threads'][:20]} thread(s), its own events per thread "
+            f"{threads}: several processes may have run at once"
+        )
+    return threads
+
+
+def _load(asked: dict[str, str], rates: dict[str, float], threads: int, flags: list[str]) -> Load:
+    test, mode = asked.get("test", ""), asked.get("mode", "")
+    pattern: Literal["random", "sequential"] | None = (
+        "random" if test.startswith("random") else "sequential" if test.startswith("sequential") else None
+    )
+    is_mixed = len(rates) == 2
+    ratio = float(asked["ratio"]) if re.fullmatch(r"\d+(\.\d+)?", asked.get("ratio", "")) else math.nan
+    write_pct = (0 if "read" in rates else 100) if not is_mixed else None
+    if is_mixed and ratio > 0:
+        write_pct = round(100 / (1 + ratio))
+    is_durable = "sync_each" in asked and write_pct == 100
+    if "write" in rates and "sync_every" in asked:
+        flags.append(f"it synced after every {asked['sync_every'][:20]} requests: not a commit of each write")
+    if "direct" not in asked.get("flags", "") and not is_durable:
+        flags.append(CACHED)
+    depth = 1 if mode.startswith(("synchronous", "fast mmap", "slow mmap")) else None
+    return Load(
+        pattern=pattern,
+        block_size_bytes=fio_options.size_bytes(asked.get("block", "")),
+        write_pct=write_pct,
+        threads=threads,
+        queue_depth=depth,
+        rate=float(asked["rate"][:12]) if asked.get("rate", "0") != "0" else None,
+        sync="fdatasync" if is_durable else None,
+        size_bytes=fio_options.size_bytes(asked.get("size", "")),
+    )
+
+
+def _check_banner(load: Load, told: dict[str, float], rates: dict[str, float], asked: dict[str, str]) -> None:
+    """Refuse a result whose banner tells of another test: the block size or the direction does not fit."""
+    test = asked.get("test", "")
+    is_one = {"read": "read" in test, "write": "write" in test}
+    if is_one["read"] != is_one["write"] and set(rates) != {name for name, is_it in is_one.items() if is_it}:
+        raise ValueError(f"the banner above it is of a {test[:40]} test, and so another result's")
+    for name, rate in rates.items():
+        mib_s = told.get(f"{name}_mib_s", math.nan)
+        size = mib_s * _MIB / rate
+        block = load.block_size_bytes or math.nan
+        if abs(size - block) > block * (0.01 + 0.01 / max(mib_s, 0.01) + 0.01 / rate):
+            raise ValueError(f"its {name}s are of {size:,.0f} bytes, the banner above it says {block:,.0f}")
+
+
+def _alone(told: dict[str, float], rates: dict[str, float], flags: list[str]) -> bool:
+    """Whether all events were of one direction, so that the latencies are its own."""
+    if len(rates) == 1:
+        (rate,) = rates.values()
+        if abs(told["events"] - rate * told["seconds"]) <= max(_NEAR * told["events"], 2.0):
+            return True
+    flags.append(_SHARED)
+    return False
+
+
+def _direction(result: _Result, name: str, *, alone: bool) -> Direction:
+    told = result.told
+    ios = told["events"] if alone else round(told[name] * told["seconds"])
+    totals = Direction(ios, told[name], told[f"{name}_mib_s"] * _MIB, 1000 * told["seconds"])
+    if not alone:
+        return totals
+    return Direction(
+        ios=ios,
+        iops=totals.iops,
+        bw_bytes=totals.bw_bytes,
+        runtime_ms=totals.runtime_ms,
+        lat_mean_ms=_or_nan(told.get("sum", 0.0) / told["events"]),
+        lat_min_ms=_or_nan(told.get("min", 0.0)),
+        lat_max_ms=_or_nan(told.get("max", 0.0)),
+        lat_p50_ms=result.percentiles.get(50.0, math.nan),
+        lat_p99_ms=result.percentiles.get(99.0, math.nan),
+        percentiles_ms=dict(result.percentiles),
+    )
+
+
+def _or_nan(value: float) -> float:
+    """What is below a printed digit, or is not printed, is not measured."""
+    return value if value > 0 else math.nan

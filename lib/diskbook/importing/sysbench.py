@@ -42,7 +42,7 @@ _TOLD = {
     "sum": r"^\s*sum:\s+(\S+)",
     "each": r"^\s*events \(avg/stddev\):\s+([\d.]+)/",
 }
-_PERCENTILE = re.compile(r"^\s*(\d{1,3})(?:st|nd|rd|th) percentile:\s+(\S+)", re.MULTILINE)
+_PERCENTILE = re.compile(r"^\s*(\d{1,3})[a-z]{2} percentile:\s+(\S+)", re.MULTILINE)
 _MIB = 2**20
 _NEAR = 0.005
 """By how much events may differ from I/Os over time: the rates are over the time of the slowest thread."""

@@ -106,17 +106,21 @@ def import_(
     if not paths and dataset is None:
         raise UsageError("name files or folders to import, or a public data set by --dataset NAME")
     from diskbook.cli import document_of
-    from diskbook.importing import preview, terminal as import_text
+    from diskbook.importing import preview
 
+    planned = preview.plan(paths, name, options, dataset)
     if dry_run:
-        planned = import_text.dry_run(paths, name, options, dataset)
         if as_json:
             show_json(document_of.planned_import(planned))
         else:
             click.echo(preview.words(planned))
         return
+    from diskbook.importing import run as importer, terminal as import_text
+
     with progress_apart(as_json):
-        made = import_text.run(paths, name, options, click.echo, dataset)
+        if sentences := preview.reading(planned):
+            click.echo(sentences)
+        made = importer.write_run(planned)
         if not as_json:
             click.echo(import_text.text(made))
         page = import_text.report(made.run) if report else None

@@ -30,6 +30,12 @@ class Source:
     path: Path
     root: Path
     label: str = ""
+    changed_ns: int = field(default=0, compare=False)
+    """When it was last written to, as it was found; 0 where nobody looked."""
+
+    def was_changed(self) -> bool:
+        """Whether it was written to since it was found."""
+        return bool(self.changed_ns) and self.path.stat().st_mtime_ns != self.changed_ns
 
     @property
     def named(self) -> bool:
@@ -122,9 +128,9 @@ def walk(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
     for root in dict.fromkeys(roots):
         if root.is_dir():
             files = sorted(_below(root, refused), key=_natural)
-            sources += [Source(path, root, labels[root]) for path in files]
+            sources += [Source(path, root, labels[root], path.stat().st_mtime_ns) for path in files]
         elif root.is_file():
-            sources.append(Source(root, root, labels[root]))
+            sources.append(Source(root, root, labels[root], root.stat().st_mtime_ns))
         else:
             raise UsageError(f"there is no file or folder {root} to import")
     # A path may lie below another one.

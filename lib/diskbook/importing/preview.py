@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from diskbook.facts.errors import visible
-from diskbook.importing import repeats
+from diskbook.importing import repeats, run as importer
 from diskbook.importing.pairing import Entry
 from diskbook.importing.run import Planned
+from diskbook.importing.scenario import Settings
 from diskbook.report.show import caveats
+from diskbook.results import run as runs
 
 _MOST_LINES = 60
+
+
+def plan(
+    files: Sequence[str], name: str | None, options: Mapping[str, Any], dataset: str | None = None
+) -> Planned:
+    """Read files, or a public data set, and say what a run of them would hold; nothing is written.
+
+    Raises
+    ------
+    UsageError, DiskbookError
+        See `run.plan`.
+    """
+    if dataset is None:
+        return importer.plan(files, name or runs.new_name("imported"), Settings(**options))
+    from diskbook.importing import public
+
+    return public.plan(dataset, name or dataset)
 
 
 def reading(planned: Planned) -> str:

@@ -31,7 +31,7 @@ from diskbook.importing.files import Sorted
 from diskbook.importing.named_limits import Named
 from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import Settings
-from diskbook.results import run as runs, tables
+from diskbook.results import run as runs
 from diskbook.results.run import Run
 
 
@@ -185,12 +185,14 @@ def write_run(planned: Planned) -> Imported:
     DiskbookError
         When it cannot be written.
     """
+    from diskbook.results import tables
+
     name = planned.name
     try:
         run = runs.create(name)
         with _whole_or_not_at_all(run):
-            write.write(run, planned.entries, planned.scenario, planned.manifest)
-            tables.write(tables.build(run), run.folder)
+            measured = write.write(run, planned.entries, planned.scenario, planned.manifest)
+            tables.write(tables.build(run, measured=measured), run.folder)
     except OSError as error:
         why = error.strerror or str(error)
         raise DiskbookError(f"cannot write to {runs.folder_of(name)}: {why}; nothing was imported") from None

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +20,14 @@ from diskbook.facts import paths, table_writers
 from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import Table
-from diskbook.importing import names, preview, public, repeats, run as importer
-from diskbook.importing.scenario import Settings
+from diskbook.importing import names, repeats, run as importer
 from diskbook.report import figures
 from diskbook.report.analysis import companion_files, protocol, report as reports
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures.export import export
 from diskbook.report.figures.style import Picture
 from diskbook.report.show import caveats, conformance, sentences, tables
-from diskbook.results import run as runs, tables as store_tables
+from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
 
 _MOST_LINES = 40
@@ -36,45 +35,6 @@ _MOST_VERDICTS = 5
 _LONGEST = {"arm": 24, "workload": 34}
 _NUMBER = re.compile(r"\d[\d.,]*")
 _MOST_PANELS = 4
-
-
-def run(
-    files: Sequence[str],
-    name: str | None,
-    options: Mapping[str, Any],
-    show: Callable[[str], None] = lambda _: None,
-    dataset: str | None = None,
-) -> importer.Imported:
-    """Import files, or a public data set; `show` is told how paths are read beforehand. `text` says the rest.
-
-    Raises
-    ------
-    UsageError, DiskbookError
-        See `importer.make`.
-    """
-
-    def before(planned: importer.Planned) -> None:
-        if sentences := preview.reading(planned):
-            show(sentences)
-
-    if dataset is not None:
-        return importer.write_run(public.plan(dataset, name or dataset))
-    return importer.make(files, name or runs.new_name("imported"), Settings(**options), before)
-
-
-def dry_run(
-    files: Sequence[str], name: str | None, options: Mapping[str, Any], dataset: str | None = None
-) -> importer.Planned:
-    """Find what would be imported; nothing is written. `preview.words` says it.
-
-    Raises
-    ------
-    UsageError, DiskbookError
-        See `importer.plan`.
-    """
-    if dataset is not None:
-        return public.plan(dataset, name or dataset)
-    return importer.plan(files, name or runs.new_name("imported"), Settings(**options))
 
 
 def report(run: Run) -> Path:

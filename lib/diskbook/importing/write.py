@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import replacing
 from diskbook.importing import (
     files as import_files,
@@ -19,11 +21,14 @@ from diskbook.importing.files import Source
 from diskbook.importing.pairing import Entry
 from diskbook.results.run import Run
 from diskbook.tools import registry
+from diskbook.tools.record import Measurement
 
 _FAST = 1  # of gzip: a large log is packed ten times as fast, and little larger
 
 
-def write(run: Run, entries: list[Entry], scenario: dict[str, Any], manifest: dict[str, Any]) -> None:
+def write(
+    run: Run, entries: list[Entry], scenario: dict[str, Any], manifest: dict[str, Any]
+) -> dict[str, Measurement]:
     """Keep the files, then write manifest and ledger.
 
     Parameters
@@ -36,21 +41,45 @@ def write(run: Run, entries: list[Entry], scenario: dict[str, Any], manifest: di
         As the manifest records it.
     manifest
         With what is known of the import already; the files are added to it.
+
+    Returns
+    -------
+    dict
+        Each trial's measurement, as `raw.read_trial` reads it from what was written.
+
+    Raises
+    ------
+    DiskbookError
+        When a file was written to after it was read.
     """
     kept = _keep(run, entries)
     manifest["imported"]["files"] = _files(entries, kept)
     run.write_manifest(manifest)
     run.append("begin", scenario=scenario["name"], preset=scenario["preset"], cloud="none")
     arms = {item["name"]: item for item in scenario["arm"]}
+    measured = {}
     for (replicate, number), block in import_scenario.blocks(entries).items():
         for position, entry in enumerate(block, 1):
-            _append(run, entry, position, kept, arms[entry.arm])
+            trial = f"r{entry.replicate}-b{entry.block:03d}-p{position:03d}-{entry.arm}"
+            _append(run, entry, (trial, position), kept, arms[entry.arm])
+            measured[trial] = replace(entry.measurement, version=_version(entry))
         run.append("block", replicate=replicate, block=number, status="complete")
     run.append("stage", stage="benchmark")
+    return measured
+
+
+def _version(entry: Entry) -> str | None:
+    """Version in the tables: the file's, or the one that others of its arm have; None for logs alone."""
+    is_told = entry.part is not None or entry.machines
+    return entry.taken_version or (entry.version if is_told else None)
 
 
 def _append(
-    run: Run, entry: Entry, position: int, kept: dict[Path, dict[str, str]], arm: Mapping[str, Any]
+    run: Run,
+    entry: Entry,
+    place: tuple[str, int],
+    kept: dict[Path, dict[str, str]],
+    arm: Mapping[str, Any],
 ) -> None:
     # Long: a line of the ledger, key by key.
     logs = {kind: [f"log-{kind}-{n}" for n in range(1, len(files) + 1)] for kind, files in entry.logs.items()}
@@ -61,9 +90,10 @@ def _append(
         sources = zip(names, entry.logs[kind], strict=True)
         files |= {name: kept[source.path] for name, source in sources}
     started = entry.started
+    trial, position = place
     run.append(
         "trial",
-        trial=f"r{entry.replicate}-b{entry.block:03d}-p{position:03d}-{entry.arm}",
+        trial=trial,
         workload=entry.workload["name"],
         arm=entry.arm,
         replicate=entry.replicate,
@@ -125,6 +155,10 @@ def _pack(source: Source, target: Path) -> str:
             for piece in import_files.bytes_of(stream):
                 digest.update(piece)
                 packed.write(piece)
+    if source.was_changed():
+        raise DiskbookError(
+            f"{source.shown} was written to while it was imported; import it when it is whole"
+        )
     return digest.hexdigest()
 
 

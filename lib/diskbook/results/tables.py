@@ -69,7 +69,11 @@ class Tables:
     evidence: pd.DataFrame = field(default_factory=lambda: schema.empty(schema.EVIDENCE))
 
 
-def build(run: Run, changed: Mapping[str, Any] | None = None) -> Tables:
+def build(
+    run: Run,
+    changed: Mapping[str, Any] | None = None,
+    measured: Mapping[str, Measurement] | None = None,
+) -> Tables:
     """Rebuild the tables of a run from its manifest, ledger and raw files.
 
     Trials of a block that was not completed have the status incomplete_block, those right after an attach
@@ -81,6 +85,8 @@ def build(run: Run, changed: Mapping[str, Any] | None = None) -> Tables:
         The run folder.
     changed
         Manifest to use in place of the run's own, e.g. with other limits.
+    measured
+        Results of trials that were just written to the run's folder, which need not be read again.
 
     Raises
     ------
@@ -90,6 +96,8 @@ def build(run: Run, changed: Mapping[str, Any] | None = None) -> Tables:
     manifest, ledger = changed or run.manifest, run.ledger()
 
     def read_trial(event: Event, workload: Workload) -> Measurement:
+        if measured and event["trial"] in measured:
+            return measured[event["trial"]]
         if "imported" in event:
             return neighbours.imported_trials.read_trial(run.folder, event)
         return raw.read_trial(run.folder, event, workload)

@@ -94,7 +94,7 @@ bench-volumes: setup ## recover truths that a printed seed plants in volumes fro
 bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives; ends with 1 when too long
 	@$(BIN)/python -m checks.bench_stats
 
-bench-import: setup ## measure how long large logs take to be read, beside pandas; ends with 1 when too long
+bench-import: setup ## measure what an import costs as a command, beside pandas and DuckDB; ends with 1 when too much (5 minutes)
 	@$(BIN)/python -m checks.bench_import
 
 bench-reader: setup ## measure how long a reader waits for help, reports, figures, comparisons, a site (3 minutes)

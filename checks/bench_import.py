@@ -1,7 +1,9 @@
-"""How long large logs and many files take, beside pandas and DuckDB, in one run: `make bench-import`.
+"""What `diskbook import` costs as a command, beside rivals that compute the same: `make bench-import`.
 
-Ends with 1 when a task takes longer, or more memory, than it may. Inputs are made in a temporary folder; each
-reader runs in a process of its own, so that its memory can be told.
+Each row is a whole process, best of three, in seconds of processor time (user and system), less the start-up:
+`diskbook --version`, and `python -c ""` of the rivals. Libraries that a command loads are part of its cost.
+The rivals compute what an import prints for each cell: rate, mean latency, p50, p99 and p99.9. Ends with 1
+when a command takes longer, or more memory, than it may.
 """
 
 from __future__ import annotations
@@ -9,124 +11,117 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import resource
+import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from diskbook.facts.units import MB
-from diskbook.importing import run as importer, terminal
-from diskbook.importing.fio import log_histogram
-from diskbook.tools.fio import held_rate
 
-ROWS, ROWS_OF_197_MB = 20_000_000, 7_300_000
-FILES = 10_000
+ROWS, FILES_WITH_BINS, FILES = 20_000_000, 400, 10_000
+DRY_TIMES, WHOLE_TIMES, FILES_S, PEAK_MB = 2.0, 3.0, 15.0, 1200.0
 HOUR_S = 3600
 SEED = 1
 ROUNDS = 3
 _BLOCK_ROWS = 500_000
-_BINS = 29 * 64
-_FILLED_BINS = 200
-"""Bins above 0 in a line of a histogram log; fio at 3,000 IOPS on an SSD fills about as many."""
+_BINS = 430
+"""Bins above 0 of one direction in a json+ of a minute on a cloud disk, or thereabouts."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """Something to read: by whom, and what it may take (None: no limit)."""
+class Cost(NamedTuple):
+    """Processor seconds, and peak memory in 10^6 bytes, of a process."""
 
-    name: str
-    file: str
-    reader: str
-    most_s: float | None
-    most_mb: float | None
-
-
-TASKS = (
-    Task("1 h of histogram log", "hour_clat_hist.1.log", "histogram", 0.2, None),
-    Task("  pandas.read_csv alone", "hour_clat_hist.1.log", "pandas_histogram", None, None),
-    Task("  DuckDB read_csv alone", "hour_clat_hist.1.log", "duckdb_histogram", None, None),
-    Task("latency log of 197 MB", "part_lat.1.log", "latency", 2.0, 1200.0),
-    Task("  pandas.read_csv alone", "part_lat.1.log", "pandas_latency", None, None),
-    Task("  DuckDB read_csv alone", "part_lat.1.log", "duckdb_latency", None, None),
-    Task("20 million rows of latency log", "rows_lat.1.log", "latency", 3.5, 1200.0),
-    Task("import of 10,000 JSON files", "json", "import", 15.0, 1200.0),
-)
+    cpu_s: float
+    peak_mb: float
 
 
 def main() -> int:
-    """Make the inputs, read them, print the times. Returns the exit code."""
+    """Make the inputs, run the commands, print their costs. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="checks.bench_import", description=__doc__)
-    parser.add_argument("--read", nargs=2, metavar=("READER", "FILE"), help=argparse.SUPPRESS)
+    parser.add_argument("--rival", nargs=2, metavar=("NAME", "PATH"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.read:
-        print(json.dumps(measure(*asked.read)))
+    if asked.rival:
+        RIVALS[asked.rival[0]](asked.rival[1])
         return 0
     with tempfile.TemporaryDirectory(prefix="diskbook-bench-") as scratch:
         folder = Path(scratch)
-        (folder / "hour_clat_hist.1.log").write_bytes(histogram_log())
-        latency_log(folder / "rows_lat.1.log", ROWS)
-        latency_log(folder / "part_lat.1.log", ROWS_OF_197_MB)
-        json_files(folder / "json", FILES)
+        json_files(folder / "bins", FILES_WITH_BINS, _BINS)
+        json_files(folder / "many", FILES, 0)
+        (folder / "log").mkdir()
+        latency_log(folder / "log" / "rows_lat.1.log", ROWS)
         return _all(folder)
 
 
 def _all(folder: Path) -> int:
-    print(f"{'task':<34}{'MB':>6}{'s':>8}{'at most':>9}{'cpu s':>8}{'peak MB':>9}{'at most':>9}")
-    missed = 0
-    for task in TASKS:
-        path = folder / task.file
-        rounds = ROUNDS if task.most_s else 1
-        fastest = min((_in_process(task.reader, path) for _ in range(rounds)), key=lambda row: row["seconds"])
-        late = task.most_s is not None and fastest["seconds"] > task.most_s
-        large = task.most_mb is not None and fastest["peak_mb"] > task.most_mb
-        missed += late or large
-        limits = [f"{limit:.4g}" if limit else "" for limit in (task.most_s, task.most_mb)]
-        verdict = "   missed" if late or large else ""
-        print(
-            f"{task.name:<34}{_bytes(path) / MB:>6.0f}{fastest['seconds']:>8.2f}{limits[0]:>9}"
-            f"{fastest['cpu_s']:>8.2f}{fastest['peak_mb']:>9.0f}{limits[1]:>9}{verdict}"
+    starts = {name: cost(command, folder).cpu_s for name, command in _STARTS.items()}
+    print("start-up, taken off: " + ", ".join(f"{name} {cpu_s:.2f} s" for name, cpu_s in starts.items()))
+    missed = _against_rivals("400 json+ files", folder / "bins", "json", starts)
+    missed += _against_rivals("20 million rows of log", folder / "log", "log", starts)
+    print("\n10,000 JSON files")
+    whole = cost(_own(folder / "many", dry=False), folder)
+    return 1 if missed + _shown("diskbook import", whole, starts["diskbook"], FILES_S) else 0
+
+
+def _against_rivals(title: str, path: Path, kind: str, starts: dict[str, float]) -> int:
+    """Print the rivals, then the own command; return how many limits were missed."""
+    print(f"\n{title} ({sum(file.stat().st_size for file in path.iterdir()) / MB:.0f} MB)")
+    fastest = float("inf")
+    for rival in ("pandas", "duckdb"):
+        taken = cost([*_SELF, "--rival", f"{kind}_{rival}", str(path)], path.parent)
+        _shown(rival, taken, starts["python"], None)
+        fastest = min(fastest, taken.cpu_s - starts["python"])
+    limits = {True: DRY_TIMES * fastest, False: WHOLE_TIMES * fastest}
+    return sum(
+        _shown(
+            f"diskbook import{' --dry-run' * dry}",
+            cost(_own(path, dry=dry), path.parent),
+            starts["diskbook"],
+            most,
         )
-    print(f"\nbest of {ROUNDS}; seconds without the start of the process, peak with it")
-    return 1 if missed else 0
+        for dry, most in limits.items()
+    )
 
 
-def _bytes(path: Path) -> int:
-    return sum(file.stat().st_size for file in path.iterdir()) if path.is_dir() else path.stat().st_size
+def _shown(name: str, taken: Cost, start_s: float, most_s: float | None) -> bool:
+    """Print a row; whether it misses its limit."""
+    cpu_s = taken.cpu_s - start_s
+    missed = most_s is not None and (cpu_s > most_s or taken.peak_mb > PEAK_MB)
+    limit = f"  at most {most_s:6.2f} s, {PEAK_MB:,.0f} MB" if most_s is not None else ""
+    print(f"  {name:<26}{cpu_s:>7.2f} s{taken.peak_mb:>7.0f} MB{limit}{'   missed' * missed}", flush=True)
+    return missed
 
 
-def _in_process(reader: str, path: Path) -> dict[str, float]:
-    command = [sys.executable, "-m", "checks.bench_import", "--read", reader, str(path)]
-    measured: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    return measured
+_SELF = (sys.executable, "-m", "checks.bench_import")
+_DISKBOOK = (str(Path(sys.executable).parent / "diskbook"),)
+_STARTS: dict[str, Sequence[str]] = {
+    "diskbook": (*_DISKBOOK, "--version"),
+    "python": (sys.executable, "-c", ""),
+}
 
 
-def measure(reader: str, path: str) -> dict[str, float]:
-    """Read a file once; return seconds, processor seconds and peak memory (10^6 bytes) of this process."""
-    read = READERS[reader]()
-    started, worked = time.perf_counter(), time.process_time()
-    read(Path(path))
-    seconds, cpu_s = time.perf_counter() - started, time.process_time() - worked
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # KiB on Linux
-    return {"seconds": seconds, "cpu_s": cpu_s, "peak_mb": peak / MB}
+def _own(path: Path, *, dry: bool) -> list[str]:
+    return [*_DISKBOOK, "import", str(path), *(["--dry-run"] if dry else ["--name", "{run}"])]
 
 
-def histogram_log(seconds: int = HOUR_S, seed: int = SEED) -> bytes:
-    """Make a log of one job, one direction, a line a second, as fio 3 writes it."""
-    random = np.random.default_rng(seed)
-    lines = []
-    for second in range(1, seconds + 1):
-        counts = np.zeros(_BINS, np.int64)
-        filled = np.clip(random.normal(900, 60, _FILLED_BINS).astype(int), 0, _BINS - 1)
-        np.add.at(counts, filled, random.integers(1, 40, _FILLED_BINS))
-        lines.append(f"{1000 * second}, 0, 4096, " + ", ".join(map(str, counts.tolist())))
-    return ("\n".join(lines) + "\n").encode()
+def cost(command: Sequence[str], folder: Path) -> Cost:
+    """Run a command three times; return the least of each cost. "{run}" is a new folder each time."""
+    costs = []
+    for number in range(ROUNDS):
+        with tempfile.TemporaryDirectory(dir=folder) as scratch, (Path(scratch) / "out").open("wb") as out:
+            run = str(Path(scratch) / f"run{number}")
+            words = [run if word == "{run}" else word for word in command]
+            process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode:
+                raise RuntimeError(f"{' '.join(words)}: {(Path(scratch) / 'out').read_text()[-2000:]}")
+        costs.append(Cost(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / MB))  # KiB on Linux
+    return Cost(*(min(values) for values in zip(*costs, strict=True)))
 
 
 def latency_log(path: Path, rows: int, seed: int = SEED) -> None:
@@ -152,89 +147,129 @@ def latency_log(path: Path, rows: int, seed: int = SEED) -> None:
             file.write(block.getvalue().replace(b",", b", "))
 
 
-def json_files(folder: Path, number: int) -> None:
-    """Make results of one load on two disks, as many small files of fio's JSON."""
+def json_files(folder: Path, number: int, bins: int) -> None:
+    """Make results of one load on two disks: fio's JSON, with so many bins of each direction, or none."""
     folder.mkdir()
+    random = np.random.default_rng(SEED)
     for place in range(number):
-        disk, latency_ns = ("sdc", "sdd")[place % 2], 1_900_000 + 37 * place
-        (folder / f"{disk}-{place:05d}.json").write_text(
-            json.dumps(_document(disk, place, latency_ns), indent=2)
-        )
+        disk = ("sdc", "sdd")[place % 2]
+        names = ("read", "write") if bins else ("read",)
+        parts = {name: _part(1_900_000 + 37 * place, bins, random) for name in names}
+        text = json.dumps(_document(disk, place, parts), indent=2)
+        (folder / f"{disk}-{place:05d}.json").write_text(text)
 
 
-def _document(disk: str, place: int, latency_ns: int) -> dict[str, Any]:
-    """Write the JSON of one job, 30 s of random reads one after another."""
-    ios = round(30e9 / latency_ns)
+def _part(latency_ns: int, bins: int, random: np.random.Generator) -> dict[str, Any]:
+    """One direction of a job of 30 s."""
+    counts = random.integers(1, 80, bins).tolist()
+    ios = sum(counts) or round(30e9 / latency_ns)
     spread = {"min": latency_ns // 2, "max": 9 * latency_ns, "mean": latency_ns, "stddev": 1e5, "N": ios}
-    part = {
+    percentile = {"50.000000": latency_ns, "99.000000": 3 * latency_ns, "99.900000": 5 * latency_ns}
+    clat: dict[str, Any] = {**spread, "percentile": percentile}
+    if bins:
+        clat["bins"] = {str(latency_ns // 2 + 16_384 * at): count for at, count in enumerate(counts)}
+    return {
         "io_bytes": 4096 * ios, "io_kbytes": 4 * ios, "bw_bytes": 4096 * ios // 30, "bw": 4 * ios // 30,
         "iops": ios / 30, "runtime": 30_000, "total_ios": ios, "short_ios": 0, "drop_ios": 0,
-        "slat_ns": spread, "clat_ns": {**spread, "percentile": {"50.000000": latency_ns}}, "lat_ns": spread,
+        "slat_ns": spread, "clat_ns": clat, "lat_ns": spread,
         "bw_min": 1, "bw_max": 9, "iops_mean": ios / 30, "iops_samples": 60,
     }  # fmt: skip
+
+
+def _document(disk: str, place: int, parts: dict[str, dict[str, Any]]) -> dict[str, Any]:
     nothing = {"total_ios": 0, "io_bytes": 0, "io_kbytes": 0, "iops": 0.0, "runtime": 0, "bw_min": 0}
     job = {
-        "jobname": "read", "groupid": 0, "error": 0, "elapsed": 31, "read": part, "write": nothing,
+        "jobname": "a", "groupid": 0, "error": 0, "elapsed": 31, "read": nothing, "write": nothing, **parts,
         "usr_cpu": 1.0, "sys_cpu": 2.0, "iodepth_level": {"1": 100.0},
         "job options": {
-            "rw": "randread", "bs": "4k", "iodepth": "1", "ioengine": "libaio", "direct": "1",
-            "runtime": "30", "time_based": "", "filename": f"/dev/{disk}",
+            "rw": "randrw" if len(parts) > 1 else "randread", "bs": "4k", "iodepth": "1",
+            "ioengine": "libaio", "direct": "1", "runtime": "30", "time_based": "",
+            "filename": f"/dev/{disk}",
         },
     }  # fmt: skip
     return {"fio version": "fio-3.33", "timestamp": 1_700_000_000 + 60 * place, "jobs": [job]}
 
 
-Reader = Callable[[Path], Any]
-
-
-def _histogram() -> Reader:
-    return lambda path: log_histogram.summarise(path.read_bytes(), path.name)
-
-
-def _latency() -> Reader:
-    def read(path: Path) -> Any:
-        with path.open("rb") as stream:
-            return held_rate.summarise(stream, path.name)
-
-    return read
-
-
-def _pandas_histogram() -> Reader:
+def _json_pandas(folder: str) -> None:
+    """Sum the histograms of each disk and direction; print rate, mean and percentiles of each."""
     import pandas as pd
 
-    return lambda path: pd.read_csv(path, header=None)
+    rows, bins = [], []
+    for path in sorted(Path(folder).iterdir()):
+        job = json.loads(path.read_text())["jobs"][0]
+        for direction in ("read", "write"):
+            part, cell = job[direction], (job["job options"]["filename"], direction)
+            rows.append((*cell, part["iops"], part["lat_ns"]["mean"] / 1e6))
+            counts = part["clat_ns"]["bins"]
+            bins.append(pd.DataFrame({"ns": list(counts), "n": list(counts.values()), "cell": str(cell)}))
+    table = pd.DataFrame(rows, columns=["disk", "direction", "iops", "mean_ms"])
+    print(table.groupby(["disk", "direction"]).mean())
+    stacked = pd.concat(bins).astype({"ns": "int64"})
+    for name, counts in stacked.groupby(["cell", "ns"])["n"].sum().groupby(level=0):
+        share = (counts.cumsum() / counts.sum()).to_numpy()
+        ns = counts.index.get_level_values(1)[share.searchsorted([0.5, 0.99, 0.999])]
+        print(name, (ns / 1e6).tolist())
 
 
-def _pandas_latency() -> Reader:
-    import pandas as pd
-
-    names = ["time_ms", "value", "direction", "size", "priority"]
-    return lambda path: pd.read_csv(path, header=None, names=names, usecols=names[:3])
-
-
-def _duckdb(columns: str) -> Reader:
+def _json_duckdb(folder: str) -> None:
     import duckdb
 
-    query = f"SELECT {columns} FROM read_csv('{{}}', header=false, delim=', ', auto_detect=true)"
-    return lambda path: duckdb.execute(query.format(path)).fetchall()
+    sides = " UNION ALL ".join(
+        f"SELECT job->'job options'->>'filename' AS disk, '{side}' AS direction, job->'{side}' AS part "
+        "FROM jobs"
+        for side in ("read", "write")
+    )
+    duckdb.execute(
+        f"CREATE TABLE parts AS WITH jobs AS (SELECT json->'jobs'->0 AS job FROM "
+        f"read_json_objects('{folder}/*.json')) {sides}"
+    )
+    print(
+        duckdb.execute(
+            "SELECT disk, direction, avg((part->>'iops')::DOUBLE), avg((part->'lat_ns'->>'mean')::DOUBLE) "
+            "FROM parts GROUP BY ALL"
+        ).fetchall()
+    )
+    print(
+        duckdb.execute(
+            "WITH e AS (SELECT disk, direction, unnest(map_entries(json_transform(part->'clat_ns'->'bins', "
+            "'\"MAP(BIGINT, BIGINT)\"'))) AS bin FROM parts), c AS (SELECT disk, direction, bin.key AS ns, "
+            "sum(bin.value) AS n FROM e GROUP BY ALL), s AS (SELECT disk, direction, ns, sum(n) OVER w / "
+            "sum(n) OVER (PARTITION BY disk, direction) AS share FROM c "
+            "WINDOW w AS (PARTITION BY disk, direction ORDER BY ns)) SELECT disk, direction, "
+            "min(ns) FILTER (share >= 0.5), min(ns) FILTER (share >= 0.99), min(ns) FILTER (share >= 0.999) "
+            "FROM s GROUP BY ALL"
+        ).fetchall()
+    )
 
 
-def _import() -> Reader:
-    def read(folder: Path) -> Any:
-        return terminal.text(importer.make([str(folder)], str(folder.parent / f"run-{time.time_ns()}")))
+def _log_pandas(folder: str) -> None:
+    import pandas as pd
 
-    return read
+    (path,) = Path(folder).iterdir()
+    names = ["ms", "ns", "direction", "size", "priority"]
+    rows = pd.read_csv(path, header=None, names=names, usecols=names[:3])
+    for direction, part in rows.groupby("direction"):
+        rate = len(part) / (rows["ms"].iloc[-1] / 1000)
+        print(direction, rate, part["ns"].mean() / 1e6, part["ns"].quantile([0.5, 0.99, 0.999]).tolist())
 
 
-# Each imports what it needs first: that is not timed.
-READERS: dict[str, Callable[[], Reader]] = {
-    "histogram": _histogram,
-    "latency": _latency,
-    "pandas_histogram": _pandas_histogram,
-    "pandas_latency": _pandas_latency,
-    "duckdb_histogram": lambda: _duckdb("sum(COLUMNS(*))"),
-    "duckdb_latency": lambda: _duckdb("avg(column1)"),
-    "import": _import,
+def _log_duckdb(folder: str) -> None:
+    import duckdb
+
+    print(
+        duckdb.execute(
+            "SELECT column2, count(*) / (max(column0) / 1000), avg(column1), "
+            "quantile_disc(column1, [0.5, 0.99, 0.999]) "
+            f"FROM read_csv('{folder}/*.log', header=false, delim=', ', auto_detect=true) GROUP BY column2"
+        ).fetchall()
+    )
+
+
+RIVALS = {
+    "json_pandas": _json_pandas,
+    "json_duckdb": _json_duckdb,
+    "log_pandas": _log_pandas,
+    "log_duckdb": _log_duckdb,
 }
 
 if __name__ == "__main__":

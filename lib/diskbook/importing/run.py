@@ -10,7 +10,7 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
@@ -34,15 +34,19 @@ from diskbook.importing.scenario import Settings
 from diskbook.results import run as runs
 from diskbook.results.run import Run
 
+if TYPE_CHECKING:  # slow to import, and a dry run needs none
+    from diskbook.results.tables import Tables
+
 
 @dataclass(frozen=True)
 class Imported:
     """What was made: the run, its trials, what was refused and what must be known, one sentence each.
 
-    `reading` says how paths were read.
+    `tables` are those that were written; `reading` says how paths were read.
     """
 
     run: Run
+    tables: Tables
     n_trials: int
     arms: dict[str, int]
     refused: tuple[str, ...]
@@ -192,13 +196,14 @@ def write_run(planned: Planned) -> Imported:
         run = runs.create(name)
         with _whole_or_not_at_all(run):
             measured = write.write(run, planned.entries, planned.scenario, planned.manifest)
-            tables.write(tables.build(run, measured=measured), run.folder)
+            built = tables.build(run, measured=measured)
+            tables.write(built, run.folder)
     except OSError as error:
         why = error.strerror or str(error)
         raise DiskbookError(f"cannot write to {runs.folder_of(name)}: {why}; nothing was imported") from None
     entries = planned.entries
     counts = {arm: sum(entry.arm == arm for entry in entries) for arm in planned.arms}
-    return Imported(run, len(entries), counts, planned.refused, planned.flags, planned.reading)
+    return Imported(run, built, len(entries), counts, planned.refused, planned.flags, planned.reading)
 
 
 def check_name(name: str) -> None:

@@ -27,7 +27,6 @@ from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures.export import export
 from diskbook.report.figures.style import Picture
 from diskbook.report.show import caveats, conformance, sentences, tables
-from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
 
 _MOST_LINES = 40
@@ -73,7 +72,7 @@ def report(run: Run) -> Path:
 def text(made: importer.Imported) -> str:
     """Say what was imported."""
     run = made.run
-    a = Analysis(run, run.scenario, run.manifest, store_tables.read(run.folder))
+    a = Analysis(run, run.scenario, run.manifest, made.tables)
     arms = ", ".join(f"{name} ({count})" for name, count in made.arms.items())
     unlike = [flag for flag in made.flags if repeats.is_first(flag)]
     lines = [

@@ -513,7 +513,5 @@ def _long(table: schema.Table, parts: list[Any]) -> pd.DataFrame:
     frame = pd.DataFrame({name: np.concatenate([columns[name] for _, _, columns in parts]) for name in names})
     for position, name in enumerate(("trial", "direction")):
         codes, labels = pd.factorize(np.array([part[position] for part in parts], dtype=object))
-        frame.insert(
-            position, name, pd.Series(labels, dtype="str").take(np.repeat(codes, lengths)).to_numpy()
-        )
+        frame.insert(position, name, pd.Series(labels, dtype="str").take(np.repeat(codes, lengths)).array)
     return validate(table, frame)

@@ -37,27 +37,17 @@ Overrides = Mapping[str, Any]
 class Rule:
     """One rule of Azure.
 
-    Attributes
-    ----------
-    name
-        In plain words, what must hold.
-    breaks, neighbour
-        A request that breaks it, and the nearest one that does not.
-    status, code
-        Of Azure's answer.
-    source
-        Where the rule, and Azure's words for it, are from.
-    given
-        What must be there before.
-    says
-        What must stand in the message, where Azure's own words are known.
-    quoted
-        Whether `code` was read; else it is inferred.
-    known, scenario
-        The rule of `reference.rules`, `scenario` or `azure.preflight` by which a run is refused before its
-        first create, and the overrides of a small scenario with that mistake; empty where none can have it.
-    day
-        When the request is made, where that matters.
+    - `name`: in plain words, what must hold.
+    - `breaks`, `neighbour`: a request that breaks it, and the nearest one that does not.
+    - `status`, `code`: of Azure's answer.
+    - `source`: where the rule, and Azure's words for it, are from.
+    - `given`: what must be there before.
+    - `says`: what must stand in the message, where Azure's own words are known.
+    - `quoted`: whether `code` was read; else it is inferred.
+    - `known`, `scenario`: the rule of `reference.rules`, `scenario` or `azure.preflight` by which a run is
+      refused before its first create, and the overrides of a small scenario with that mistake; empty where
+      none can have it.
+    - `day`: when the request is made, where that matters.
     """
 
     name: str

@@ -44,10 +44,7 @@ def connection_string(port: int) -> str:
 def running(certificate: tuple[Path, Path] | None = None) -> Iterator[Server]:
     """Run a server with nothing in it; ends with the block.
 
-    Parameters
-    ----------
-    certificate
-        Files with a certificate and its key: it then talks TLS.
+    - `certificate`: files with a certificate and its key: it then talks TLS.
     """
     tls = ["--cert", str(certificate[0]), "--key", str(certificate[1])] if certificate else []
     command = ["node", str(PROGRAM), "--blobHost", "127.0.0.1", "--blobPort", "0", *_OPTIONS, *tls]

@@ -18,11 +18,8 @@ from diskbook_emulator.windows_diskspd import Disk
 def fleet_values(folder: Path, servers: Sequence[Server], line: str, instances: int) -> list[float]:
     """Run a line of DiskSpd on as many machines of each volume, which share its prefilled part.
 
-    Returns
-    -------
-    list of float
-        IOPS of all, coefficient of variation between machines, share of the time that all measured at once,
-        and by how many seconds their starts, and their ends, lie apart.
+    Returns IOPS of all, coefficient of variation between machines, share of the time that all measured at
+    once, and by how many seconds their starts, and their ends, lie apart.
     """
     asked = parse(line)
     members = [

@@ -36,10 +36,7 @@ class Rig:
 
     Leaving its `with` block ends the disks; their data stay for the next block.
 
-    Parameters
-    ----------
-    folder
-        An empty folder with a short path; about 600 MB are written to it.
+    - `folder`: an empty folder with a short path; about 600 MB are written to it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -192,10 +189,7 @@ class OtherCpu:
     sampled, and blind to work in step with the timer); and the sum over all other processes that live at the
     end (exact, but blind to those that came and went).
 
-    Attributes
-    ----------
-    cores
-        Mean number of cores, once the block has ended.
+    - `cores`: mean number of cores, once the block has ended.
     """
 
     cores = 0.0

@@ -58,18 +58,13 @@ ANALYSIS: Methods = {Scope.LIKE_THESE: intervals.over_replicates, Scope.THESE: i
 class Condition:
     """What is simulated in every design.
 
-    Attributes
-    ----------
-    zones
-        Where a hidden zone answers: "apart" compares replicates of each nearest zone by themselves, "pooled"
-        all of them with the nearest zones known, "unprobed" all of them without, the analysis being told that
-        the disk is zone-redundant, "unknown" without its being told.
-    failed, slow_lost, slow_repeated
-        Shares of trials that fail (`simulate.Design`).
-    known_limit
-        Why intervals may cover too little here where nothing in the data can show it; printed, not judged.
-    refused
-        Why many runs get no interval here, or one that a gate flags.
+    - `zones`: where a hidden zone answers: "apart" compares replicates of each nearest zone by themselves,
+      "pooled" all of them with the nearest zones known, "unprobed" all of them without, the analysis being
+      told that the disk is zone-redundant, "unknown" without its being told.
+    - `failed`, `slow_lost`, `slow_repeated`: shares of trials that fail (`simulate.Design`).
+    - `known_limit`: why intervals may cover too little here where nothing in the data can show it; printed,
+      not judged.
+    - `refused`: why many runs get no interval here, or one that a gate flags.
     """
 
     name: str
@@ -88,21 +83,16 @@ class Condition:
 class Row:
     """What one scope of a design gave.
 
-    Attributes
-    ----------
-    n_runs, n_printed
-        Simulated runs, and intervals printed (up to three a run where zones are compared apart).
-    refused, flagged, noisy
-        Shares of the runs (or zones): without an interval, with one that a gate flags, and with one that the
-        gate of one-sided noise warns of (these are printed and judged).
-    coverage, half_width, false_positive
-        Of the intervals printed: share that holds the truth, median half-width (relative), and, with no true
-        difference, the share that sees one.
-    coverage_quiet, coverage_flagged
-        Share that holds the truth where the gate of one-sided noise saw nothing, and of flagged intervals.
-    coverage_bound
-        Of all intervals, with the bound that is shown beside those whose losses differ by arm; NaN where
-        none do.
+    - `n_runs`, `n_printed`: simulated runs, and intervals printed (up to three a run where zones are compared
+      apart).
+    - `refused`, `flagged`, `noisy`: shares of the runs (or zones): without an interval, with one that a gate
+      flags, and with one that the gate of one-sided noise warns of (these are printed and judged).
+    - `coverage`, `half_width`, `false_positive`: of the intervals printed: share that holds the truth, median
+      half-width (relative), and, with no true difference, the share that sees one.
+    - `coverage_quiet`, `coverage_flagged`: share that holds the truth where the gate of one-sided noise saw
+      nothing, and of flagged intervals.
+    - `coverage_bound`: of all intervals, with the bound that is shown beside those whose losses differ by
+      arm; NaN where none do.
     """
 
     condition: Condition
@@ -192,14 +182,10 @@ def _zone_conditions() -> Iterator[Condition]:
 class Outcome:
     """Intervals of one scope over all runs, their truth, and what gates say; arrays of one shape.
 
-    Attributes
-    ----------
-    interval, truth
-        Intervals of the log ratio, and what they should hold.
-    flagged, noisy
-        Whether a gate flags the interval, and whether that of one-sided noise warns of it.
-    moved, selected
-        How far losses that differ by arm may have moved it, and whether it is flagged for that.
+    - `interval`, `truth`: intervals of the log ratio, and what they should hold.
+    - `flagged`, `noisy`: whether a gate flags the interval, and whether that of one-sided noise warns of it.
+    - `moved`, `selected`: how far losses that differ by arm may have moved it, and whether it is flagged for
+      that.
     """
 
     interval: Interval

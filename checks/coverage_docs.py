@@ -38,18 +38,11 @@ LIMITED = "known limit: "
 class Line(NamedTuple):
     """What one claim covers under one condition, over all designs that were simulated.
 
-    Attributes
-    ----------
-    coverages
-        Of the designs that are judged.
-    refused, flagged
-        Shares of runs, by design.
-    words
-        What is said where it covers too little or too much, and why runs are refused.
-    designs
-        Of each of `coverages`: replicates x blocks, or what else its size is.
-    false
-        Shares of runs of equal arms that show a difference, by design.
+    - `coverages`: of the designs that are judged.
+    - `refused`, `flagged`: shares of runs, by design.
+    - `words`: what is said where it covers too little or too much, and why runs are refused.
+    - `designs`: of each of `coverages`: replicates x blocks, or what else its size is.
+    - `false`: shares of runs of equal arms that show a difference, by design.
     """
 
     condition: str

@@ -203,10 +203,7 @@ def play(
     Disks are the emulator's: they make up for what they did not use for a moment. What ends from the end of
     the ramp on counts, until the time is up.
 
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Rates in IOPS and mean latencies in ms, one per trial.
+    Returns rates in IOPS and mean latencies in ms, one per trial.
     """
     rng, rows, each = np.random.default_rng([depth, disks, copies]), np.arange(PLAYED), np.arange(copies)
     credit_s = CATCH_UP_NS / 1e9

@@ -66,14 +66,11 @@ class Cell(NamedTuple):
 class Row(NamedTuple):
     """Shares of the comparisons of a cell.
 
-    Attributes
-    ----------
-    cell, n
-        What was planted, and how many times.
-    false, verdict, refused, latency
-        With a verdict that does not hold, with one, without a ratio, with a difference in ms.
-    n_moved, decided
-        How many of them a limit moves by more than 2.5 %, and which share of these got a verdict.
+    - `cell`, `n`: what was planted, and how many times.
+    - `false`, `verdict`, `refused`, `latency`: with a verdict that does not hold, with one, without a ratio,
+      with a difference in ms.
+    - `n_moved`, `decided`: how many of them a limit moves by more than 2.5 %, and which share of these got a
+      verdict.
     """
 
     cell: Cell

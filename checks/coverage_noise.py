@@ -103,13 +103,9 @@ class Row(NamedTuple):
 class Drawn:
     """Runs of one design.
 
-    Attributes
-    ----------
-    log_latency
-        Log of the mean latency of each trial in ms, [run, replicate, block, repeat, arm].
-    now, lasting
-        True log ratio of each replicate's own disks, shape [run, replicate]: over the time of its blocks,
-        what each disk does by itself meanwhile included, and in the long run.
+    - `log_latency`: log of the mean latency of each trial in ms, [run, replicate, block, repeat, arm].
+    - `now`, `lasting`: true log ratio of each replicate's own disks, shape [run, replicate]: over the time of
+      its blocks, what each disk does by itself meanwhile included, and in the long run.
     """
 
     log_latency: Array
@@ -188,10 +184,7 @@ def _of_trials(levels: Noise, shape: tuple[int, ...], rng: np.random.Generator) 
 def _in_turn(by_position: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Values at the places in a block at which arms were measured; `shape` as `log_latency`.
 
-    Parameters
-    ----------
-    by_position
-        Values of each minute of a block, [run, replicate, arm, block, position].
+    - `by_position`: values of each minute of a block, [run, replicate, arm, block, position].
     """
     first = rng.integers(0, 2, shape[:3])[..., None, None]
     repeat, arm = np.arange(shape[3])[:, None], np.arange(2)
@@ -203,14 +196,9 @@ def _in_turn(by_position: Array, shape: tuple[int, ...], rng: np.random.Generato
 def _minutes(levels: Noise, shape: tuple[int, ...], per_block: int, rng: np.random.Generator) -> Array:
     """Blocks and drift of the emulator's noise, averaged over each trial of a block.
 
-    Parameters
-    ----------
-    shape
-        Of what has such noise by itself; its last axis is blocks.
+    - `shape`: of what has such noise by itself; its last axis is blocks.
 
-    Returns
-    -------
-    numpy.ndarray, shape (*shape, per_block)
+    Returns numpy.ndarray, shape (*shape, per_block)
     """
     apart = levels.hours_between_blocks > 0
     steps = round(SECONDS / levels.block_s)

@@ -43,12 +43,8 @@ TITLE = (
 class Cell(NamedTuple):
     """One design under one noise.
 
-    Attributes
-    ----------
-    trial, bursts
-        Noise of a trial as a whole (in logs), and the share of its seconds that are slow.
-    one_arm
-        Whether the arm alone has bursts; else both have.
+    - `trial`, `bursts`: noise of a trial as a whole (in logs), and the share of its seconds that are slow.
+    - `one_arm`: whether the arm alone has bursts; else both have.
     """
 
     quantile: float

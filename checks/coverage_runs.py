@@ -44,19 +44,12 @@ TITLE = (
 class Cell(NamedTuple):
     """Two runs, or several whose spread is asked for.
 
-    Attributes
-    ----------
-    level
-        Noise of blocks and trials; None for replicates that are drawn as they are.
-    replicates
-        Of each run.
-    planted
-        Ratio of ratios less 1.
-    times
-        Standard deviation of the replicates of the runs of fewest replicates (of a pair: the second) over
-        that of the others.
-    spread
-        Standard deviation between runs over that of their replicates; NaN for a pair.
+    - `level`: noise of blocks and trials; None for replicates that are drawn as they are.
+    - `replicates`: of each run.
+    - `planted`: ratio of ratios less 1.
+    - `times`: standard deviation of the replicates of the runs of fewest replicates (of a pair: the second)
+      over that of the others.
+    - `spread`: standard deviation between runs over that of their replicates; NaN for a pair.
     """
 
     level: Level | None
@@ -83,12 +76,9 @@ class Cell(NamedTuple):
 class Row(NamedTuple):
     """What the runs of a cell gave.
 
-    Attributes
-    ----------
-    coverage
-        Share of intervals that hold the truth.
-    shown, family
-        Share that shows a difference, by one comparison and by any of seven; NaN without a verdict.
+    - `coverage`: share of intervals that hold the truth.
+    - `shown`, `family`: share that shows a difference, by one comparison and by any of seven; NaN without a
+      verdict.
     """
 
     cell: Cell

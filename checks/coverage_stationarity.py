@@ -40,14 +40,9 @@ class Cell(NamedTuple):
 class Fall(NamedTuple):
     """A fall that is planted.
 
-    Attributes
-    ----------
-    size, everywhere
-        Share of the rate that is lost, and whether in all trials of an arm; else in one.
-    anywhere
-        Whether it lies anywhere in the middle four fifths of the trial; else in its middle.
-    in_noise
-        Size, in `Cell.noise` of the trials that fall, from which on it is to be seen.
+    - `size`, `everywhere`: share of the rate that is lost, and whether in all trials of an arm; else in one.
+    - `anywhere`: whether it lies anywhere in the middle four fifths of the trial; else in its middle.
+    - `in_noise`: size, in `Cell.noise` of the trials that fall, from which on it is to be seen.
     """
 
     name: str

@@ -46,22 +46,13 @@ AT_ONCE = 50
 class Load(NamedTuple):
     """What is planted in one arm: a load, the latency of its single I/Os, and what a deep one meets.
 
-    Attributes
-    ----------
-    grows
-        Latency at depth, without any queue, as a multiple of that of a single I/O.
-    limit
-        IOPS that are let through; infinite without a hidden limit.
-    sd
-        Standard deviation of log latencies from trial to trial; blocks vary by half as much.
-    limit_sd
-        The same of the rate on the limit.
-    rate
-        Offered, in place of a closed loop; NaN for that.
-    named
-        IOPS and MB/s that the table of limits has for the disk.
-    burst
-        The same of its burst, which is drawn from a credit of unknown state; NaN without.
+    - `grows`: latency at depth, without any queue, as a multiple of that of a single I/O.
+    - `limit`: IOPS that are let through; infinite without a hidden limit.
+    - `sd`: standard deviation of log latencies from trial to trial; blocks vary by half as much.
+    - `limit_sd`: the same of the rate on the limit.
+    - `rate`: offered, in place of a closed loop; NaN for that.
+    - `named`: IOPS and MB/s that the table of limits has for the disk.
+    - `burst`: the same of its burst, which is drawn from a credit of unknown state; NaN without.
     """
 
     single_ms: float
@@ -176,16 +167,11 @@ def replicate_trials(
 ) -> list[dict[str, object]]:
     """Measure both arms of a replicate in blocks, as rows of trials.
 
-    Parameters
-    ----------
-    pair, rng
-        What is planted, and where its noise comes from.
-    place
-        Numbers of pair and replicate.
-    blocks
-        How many are measured.
-    kinds
-        Of loads: a single I/O (`qd1`), that of the pair (`deep`), two I/Os in the first block alone (`qd2`).
+    - `pair`, `rng`: what is planted, and where its noise comes from.
+    - `place`: numbers of pair and replicate.
+    - `blocks`: how many are measured.
+    - `kinds`: of loads: a single I/O (`qd1`), that of the pair (`deep`), two I/Os in the first block alone
+      (`qd2`).
     """
     rows = []
     for block in range(1, blocks + 1):

@@ -123,18 +123,12 @@ margin = {margin}
 class Pair:
     """Two disks on one machine.
 
-    Attributes
-    ----------
-    name
-        Ends the names of both: `zrs-50` and `lrs-50`.
-    ratio
-        Planted ratio of their latencies at every depth: 1, or `SLOWER` where the first one is a ZRS disk.
-    limit
-        Hidden limit in % of the nominal one; NaN without.
-    must_say
-        Word that a warning must have where there is a verdict.
-    is_steady
-        Whether nothing moves its latencies but noise.
+    - `name`: ends the names of both: `zrs-50` and `lrs-50`.
+    - `ratio`: planted ratio of their latencies at every depth: 1, or `SLOWER` where the first one is a ZRS
+      disk.
+    - `limit`: hidden limit in % of the nominal one; NaN without.
+    - `must_say`: word that a warning must have where there is a verdict.
+    - `is_steady`: whether nothing moves its latencies but noise.
     """
 
     name: str
@@ -241,12 +235,8 @@ sku = "Premium_ZRS"
 class Row:
     """A verdict on a latency beside what was planted.
 
-    Attributes
-    ----------
-    pair, depth
-        What was compared.
-    verdict, ratio, low, high, warnings
-        What the analysis says.
+    - `pair`, `depth`: what was compared.
+    - `verdict`, `ratio`, `low`, `high`, `warnings`: what the analysis says.
     """
 
     pair: Pair

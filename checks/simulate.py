@@ -33,20 +33,14 @@ BASE, ARM = 0, 1
 class Level:
     """Noise: standard deviations of logs.
 
-    Attributes
-    ----------
-    machine, disk, block, trial, second
-        Of machines, of the ratio of a disk pair, of blocks, of trials, and of seconds within a trial.
-    phi
-        Autocorrelation of one second with the next.
-    spike, noisy
-        Chance of a second with a spike, and of a trial that is slower by a factor from 1 to `noisy_up_to`.
-    drift
-        Of the change from the first trial on a machine to the last.
-    one_sided
-        Whether only the arm, not its base, has noisy trials.
-    first_machine
-        Times as much noise as others that the trials of the first replicate have.
+    - `machine`, `disk`, `block`, `trial`, `second`: of machines, of the ratio of a disk pair, of blocks, of
+      trials, and of seconds within a trial.
+    - `phi`: autocorrelation of one second with the next.
+    - `spike`, `noisy`: chance of a second with a spike, and of a trial that is slower by a factor from 1 to
+      `noisy_up_to`.
+    - `drift`: of the change from the first trial on a machine to the last.
+    - `one_sided`: whether only the arm, not its base, has noisy trials.
+    - `first_machine`: times as much noise as others that the trials of the first replicate have.
     """
 
     name: str
@@ -88,13 +82,9 @@ UNEQUAL = replace(LEVELS[1], name="B mild, one machine 5 times noisier", first_m
 class Design:
     """Numbers of replicates, blocks and repeats, and the trials that fail.
 
-    Attributes
-    ----------
-    failed
-        Share of the trials of both arms that fail, at random.
-    slow_lost, slow_repeated
-        Share of the arm's trials, the slowest by their own noise, that fail for good, or that fail and are
-        repeated until one is not as slow.
+    - `failed`: share of the trials of both arms that fail, at random.
+    - `slow_lost`, `slow_repeated`: share of the arm's trials, the slowest by their own noise, that fail for
+      good, or that fail and are repeated until one is not as slow.
     """
 
     replicates: int
@@ -117,21 +107,13 @@ class Truth:
 class Simulated:
     """Simulated runs of one design.
 
-    Attributes
-    ----------
-    log_latency
-        Shape [run, replicate, block, repeat, arm], arms in the order (base, arm); log of the mean latency in
-        ms; NaN for a failed trial.
-    position
-        Place of the trial in its block, from 0; shape as `log_latency`.
-    pair
-        True log ratio of each replicate's own disks, shape [run, replicate].
-    nearest
-        Zone each replicate answers from, numbered from 0, shape [run, replicate].
-    population
-        True mean log ratio of all disks of the kind; by nearest zone in `by_zone`.
-    repeated
-        Whether the trial stands in for one that failed; shape as `log_latency`.
+    - `log_latency`: shape [run, replicate, block, repeat, arm], arms in the order (base, arm); log of the
+      mean latency in ms; NaN for a failed trial.
+    - `position`: place of the trial in its block, from 0; shape as `log_latency`.
+    - `pair`: true log ratio of each replicate's own disks, shape [run, replicate].
+    - `nearest`: zone each replicate answers from, numbered from 0, shape [run, replicate].
+    - `population`: true mean log ratio of all disks of the kind; by nearest zone in `by_zone`.
+    - `repeated`: whether the trial stands in for one that failed; shape as `log_latency`.
     """
 
     log_latency: np.ndarray

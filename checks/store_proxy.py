@@ -63,14 +63,9 @@ class Proxy:
     def first(self, fault: Fault, *methods: str, part: str = "") -> Fault:
         """A fault of the first request of each kind for each object; all others go well.
 
-        Parameters
-        ----------
-        fault
-            What befalls it.
-        methods
-            The kinds; all where none is named.
-        part
-            What the object's name has in it.
+        - `fault`: what befalls it.
+        - `methods`: the kinds; all where none is named.
+        - `part`: what the object's name has in it.
         """
         known: set[tuple[str, str]] = set()
 

@@ -103,12 +103,8 @@ def _belongs(process: psutil.Process, folder: str) -> bool:
 def lost_or_repeated(run: Run, before: list[Json]) -> list[str]:
     """Compare the ledger with the plan, with what it was when the run was cut, and with the raw files.
 
-    Parameters
-    ----------
-    run
-        The run, complete.
-    before
-        Its ledger when it was cut; empty where it never was.
+    - `run`: the run, complete.
+    - `before`: its ledger when it was cut; empty where it never was.
     """
     events = run.ledger()
     wrong = [] if events[: len(before)] == before else ["earlier lines of the ledger have changed"]

@@ -29,37 +29,27 @@ def acting(do: Callable[Concatenate[Scene, _Given], None]) -> Callable[_Given, A
 class Fault:
     """Something that goes wrong in a run.
 
-    Parameters
-    ----------
-    slug, kind, what, stage
-        Its short name; the kind it belongs to; what happens; in which notebook.
-    prepare
-        Makes the place ready for it, before the run begins.
-    inject
-        Does it, while the run goes on; returns when it is done.
-    mend
-        What a person does before going on: make room, wait, sweep.
-    planted
-        Faults of the control plane (see `diskbook_emulator/arm/faults.py`), in place from the beginning.
-    proof
-        What shows that it struck: "stop" (the run ends), "failed" (a trial), "recovery" (of a machine).
-    named
-        The emulator was started by hand, so that machines outlive the client; otherwise it is the run's own.
-    cut
-        The client dies without a word: nothing can be said, and what stands is left standing until it is
-        swept or the run goes on.
-    away
-        A host of one's own is away when the run stops: what stands there is said, and goes when it is back.
-    stands
-        Names of resources that the run must leave in its group, and nothing else: its exit status is 3.
-    root
-        It can only be played by a user who may mount.
-    azurite
-        It can only be played where Azurite is installed.
-    scenario
-        The file of the scenario that is run.
-    asked, asked_again
-        Options that the run begins with, and that it resumes with.
+    - `slug`, `kind`, `what`, `stage`: its short name; the kind it belongs to; what happens; in which
+      notebook.
+    - `prepare`: makes the place ready for it, before the run begins.
+    - `inject`: does it, while the run goes on; returns when it is done.
+    - `mend`: what a person does before going on: make room, wait, sweep.
+    - `planted`: faults of the control plane (see `diskbook_emulator/arm/faults.py`), in place from the
+      beginning.
+    - `proof`: what shows that it struck: "stop" (the run ends), "failed" (a trial), "recovery" (of a
+      machine).
+    - `named`: the emulator was started by hand, so that machines outlive the client; otherwise it is the
+      run's own.
+    - `cut`: the client dies without a word: nothing can be said, and what stands is left standing until it is
+      swept or the run goes on.
+    - `away`: a host of one's own is away when the run stops: what stands there is said, and goes when it is
+      back.
+    - `stands`: names of resources that the run must leave in its group, and nothing else: its exit status is
+      3.
+    - `root`: it can only be played by a user who may mount.
+    - `azurite`: it can only be played where Azurite is installed.
+    - `scenario`: the file of the scenario that is run.
+    - `asked`, `asked_again`: options that the run begins with, and that it resumes with.
     """
 
     slug: str

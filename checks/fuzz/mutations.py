@@ -51,14 +51,9 @@ Mutation = Callable[[bytes, Random, Sequence[bytes]], bytes]
 def mutate(seed: bytes, random: Random, others: Sequence[bytes]) -> bytes:
     """Damage an input in one to four ways.
 
-    Parameters
-    ----------
-    seed
-        A real result.
-    random
-        Decides everything; the same state gives the same input.
-    others
-        Further results, for splices.
+    - `seed`: a real result.
+    - `random`: decides everything; the same state gives the same input.
+    - `others`: further results, for splices.
     """
     content = seed
     for _ in range(random.choice((1, 1, 1, 2, 2, 3, 4))):

@@ -73,14 +73,9 @@ class Outcome:
 def run(first: int, count: int, seed: int, known: list[Target] | None = None) -> Outcome:
     """Feed inputs with these numbers to the parsers, in turn.
 
-    Parameters
-    ----------
-    first, count
-        Numbers of the inputs; a number and the seed make an input.
-    seed
-        Of all random choices.
-    known
-        `targets()`, where they were read already.
+    - `first`, `count`: numbers of the inputs; a number and the seed make an input.
+    - `seed`: of all random choices.
+    - `known`: `targets()`, where they were read already.
     """
     outcome = Outcome()
     parsers = known or targets()

@@ -88,10 +88,7 @@ def failures(texts: Sequence[str] = TEXTS) -> list[str]:
 def check(page: str, harmless: str, *texts: str) -> None:
     """Hold a page against the same one with a harmless name.
 
-    Raises
-    ------
-    BrokenPromise
-        When it has other elements, steers, or does not show the texts.
+    Raises BrokenPromise when it has other elements, steers, or does not show the texts.
     """
     read, expected = _structure(page), _structure(harmless)
     if read.elements != expected.elements:

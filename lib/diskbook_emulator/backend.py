@@ -40,17 +40,11 @@ RESTART_S = 1.0
 class LocalBackend:
     """Runs machines and disks on this computer; implements `types.Backend`.
 
-    Parameters
-    ----------
-    folder
-        State folder of the emulator. Machines known from before keep addresses and host keys, disks their
-        data; none runs or is attached until the control plane says so again. Burst credit is full again.
-    name
-        The emulator's name.
-    model
-        What it plays; machines and disks are named for its seed by the book (see `Book.entity`).
-    plugin
-        The compiled nbdkit plugin.
+    - `folder`: state folder of the emulator. Machines known from before keep addresses and host keys, disks
+      their data; none runs or is attached until the control plane says so again. Burst credit is full again.
+    - `name`: the emulator's name.
+    - `model`: what it plays; machines and disks are named for its seed by the book (see `Book.entity`).
+    - `plugin`: the compiled nbdkit plugin.
     """
 
     def __init__(self, folder: Path, name: str, model: Model, plugin: Path) -> None:

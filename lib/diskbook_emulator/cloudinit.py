@@ -16,20 +16,12 @@ _ON_CALENDAR = re.compile(r"^OnCalendar=(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC$", 
 def host_keys(custom_data: str) -> dict[str, tuple[str, str]]:
     """Return the SSH host keys of a ``#cloud-config`` text.
 
-    Parameters
-    ----------
-    custom_data
-        The decoded user data. Only `ssh_keys` is read here: an emulated machine installs nothing.
+    - `custom_data`: the decoded user data. Only `ssh_keys` is read here: an emulated machine installs
+      nothing.
 
-    Returns
-    -------
-    dict
-        ``{type: (private key in OpenSSH's format, public key line)}``, empty without `ssh_keys`.
+    Returns ``{type: (private key in OpenSSH's format, public key line)}``, empty without `ssh_keys`.
 
-    Raises
-    ------
-    RuntimeError
-        The text is not YAML, or a private key comes without its public one.
+    Raises RuntimeError: the text is not YAML, or a private key comes without its public one.
     """
     if not custom_data.lstrip().startswith("#cloud-config"):
         return {}

@@ -33,14 +33,9 @@ _YEAR = re.compile(r"20\d\d")
 def answer(call: Call, step: str, request: Mapping[str, Any], inner: str = "") -> Json | None:
     """Carry a step out; returns what it prints, or None where it was killed.
 
-    Parameters
-    ----------
-    call
-        Where and as whom.
-    step, request
-        What, in the words of `machines.cluster.steps`.
-    inner
-        What the script within `task` is on this machine: "ours", "missing" or "other".
+    - `call`: where and as whom.
+    - `step`, `request`: what, in the words of `machines.cluster.steps`.
+    - `inner`: what the script within `task` is on this machine: "ours", "missing" or "other".
     """
     outcome: Json
     try:

@@ -39,22 +39,12 @@ _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="nbdkit-starter"
 def build_plugin(cache_dir: Path, source: Path | None = None) -> Path:
     """Compile a plugin, unless this source is already compiled for this nbdkit.
 
-    Parameters
-    ----------
-    cache_dir
-        Folder for the result; made when missing. Several processes may build at once.
-    source
-        Its C source, by default that of disks; the header beside it is part of it.
+    - `cache_dir`: folder for the result; made when missing. Several processes may build at once.
+    - `source`: its C source, by default that of disks; the header beside it is part of it.
 
-    Returns
-    -------
-    Path
-        The shared object.
+    Returns the shared object.
 
-    Raises
-    ------
-    UsageError
-        When gcc, nbdkit or its header is missing.
+    Raises UsageError when gcc, nbdkit or its header is missing.
     """
     nbdkit, gcc = _program("nbdkit", "nbdkit"), _program("gcc", "gcc")
     version = subprocess.run([nbdkit, "--version"], capture_output=True, text=True, check=True).stdout
@@ -90,27 +80,16 @@ def _compile_error(stderr: str) -> DiskbookError:
 class Server:
     """An nbdkit process with a plugin of ours on a Unix socket, and the file of what it plays and did.
 
-    Parameters
-    ----------
-    socket
-        Unix socket to listen on, at most 107 bytes long.
-    plugin
-        What `build_plugin` returned.
-    work_dir
-        Folder for its own files (model, log); made when missing. Sessions of an earlier server in the same
-        folder are kept.
-    model
-        Latencies, host cache and noise.
-    epoch_s
-        `time.monotonic()` when the emulator began, for `second_log`; now when not given.
-    threads
-        I/Os that one connection can have under way: no load needs more than its queue depth. nbdkit starts
-        all threads of a connection when it is made, so 64 connections of 256 took 2.4 s of processor.
+    - `socket`: unix socket to listen on, at most 107 bytes long.
+    - `plugin`: what `build_plugin` returned.
+    - `work_dir`: folder for its own files (model, log); made when missing. Sessions of an earlier server in
+      the same folder are kept.
+    - `model`: latencies, host cache and noise.
+    - `epoch_s`: `time.monotonic()` when the emulator began, for `second_log`; now when not given.
+    - `threads`: I/Os that one connection can have under way: no load needs more than its queue depth. nbdkit
+      starts all threads of a connection when it is made, so 64 connections of 256 took 2.4 s of processor.
 
-    Raises
-    ------
-    UsageError
-        When the path of the socket is too long.
+    Raises UsageError when the path of the socket is too long.
     """
 
     def __init__(
@@ -223,28 +202,18 @@ class Server:
 class Export(Server):
     """An emulated disk attached to one machine.
 
-    Parameters
-    ----------
-    socket, plugin, work_dir, model, epoch_s, threads
-        As of a `Server`.
-    backing
-        File with the disk's data; made, sparse, when missing. Other exports may use it at the same time.
-    size_bytes
-        Size of the disk.
-    disk_limits
-        Limits file of the disk, shared by all the machines that share it.
-    vm_uncached, vm_cached
-        Limits files of the VM's two paths. Without a host cache in `model` all I/O takes the uncached one.
-    reservations, nexus
-        Reservations file of the disk, shared by all the machines that share it, and this attachment's number
-        there; without them everyone may write.
+    - `socket`, `plugin`, `work_dir`, `model`, `epoch_s`, `threads`: as of a `Server`.
+    - `backing`: file with the disk's data; made, sparse, when missing. Other exports may use it at the same
+      time.
+    - `size_bytes`: size of the disk.
+    - `disk_limits`: limits file of the disk, shared by all the machines that share it.
+    - `vm_uncached`, `vm_cached`: limits files of the VM's two paths. Without a host cache in `model` all I/O
+      takes the uncached one.
+    - `reservations`, `nexus`: reservations file of the disk, shared by all the machines that share it, and
+      this attachment's number there; without them everyone may write.
 
-    Raises
-    ------
-    UsageError
-        When the path of the socket is too long.
-    DiskbookError
-        When the backing file cannot be made.
+    Raises UsageError when the path of the socket is too long. Raises DiskbookError when the backing file
+    cannot be made.
     """
 
     def __init__(

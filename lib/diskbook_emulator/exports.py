@@ -20,16 +20,10 @@ OS_LUN = -1  # where a machine's ephemeral OS disk is kept in the book; it has n
 class Exports:
     """Exports of the disks of running machines, and the data, limits and reservations behind them.
 
-    Parameters
-    ----------
-    folder
-        State folder of the emulator.
-    book
-        What is attached where; read here, written by the backend.
-    model
-        What the disks play.
-    plugin
-        The compiled nbdkit plugin.
+    - `folder`: state folder of the emulator.
+    - `book`: what is attached where; read here, written by the backend.
+    - `model`: what the disks play.
+    - `plugin`: the compiled nbdkit plugin.
     """
 
     def __init__(self, folder: Path, book: Book, model: Model, plugin: Path) -> None:

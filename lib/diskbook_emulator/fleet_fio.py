@@ -51,14 +51,9 @@ class Outcome:
 def job_file(line: Arguments, members: Sequence[Member], seed: int) -> str:
     """Write the job file of a fleet: DiskSpd's line, once for each machine.
 
-    Parameters
-    ----------
-    line
-        What each machine does.
-    members
-        The machines.
-    seed
-        Of the offsets; fio draws others in each thread.
+    - `line`: what each machine does.
+    - `members`: the machines.
+    - `seed`: of the offsets; fio draws others in each thread.
     """
     sections = ["[global]", "thread", "log_unix_epoch=1"]
     for member in members:
@@ -156,19 +151,11 @@ def archive(
 ) -> bytes:
     """Pack the results of a fleet.
 
-    Parameters
-    ----------
-    line
-        What each machine did.
-    spec
-        Names the results.
-    members, outcomes
-        The machines, and what they measured.
-    began
-        When DiskSpd would have been started.
+    - `line`: what each machine did.
+    - `spec`: names the results.
+    - `members`, `outcomes`: the machines, and what they measured.
+    - `began`: when DiskSpd would have been started.
 
-    Notes
-    -----
     Of VMFleet's columns that of the processors is left out: it is none of what fio measured. DiskSpd's own
     results have it.
     """

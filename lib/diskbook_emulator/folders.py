@@ -117,17 +117,10 @@ def make(name: str, folder: Path | None) -> Path:
 def made_to_start(name: str, folder: Path | None, patience_s: float) -> Iterator[Path]:
     """Make the state folder, and hold it so that nobody else starts an emulator in it.
 
-    Parameters
-    ----------
-    name, folder
-        As for `make`.
-    patience_s
-        How long to wait for another start of the name.
+    - `name`, `folder`: as for `make`.
+    - `patience_s`: how long to wait for another start of the name.
 
-    Raises
-    ------
-    UsageError
-        As `make`, or when another start takes longer.
+    Raises UsageError as `make`, or when another start takes longer.
     """
     while True:
         state = make(name, folder)

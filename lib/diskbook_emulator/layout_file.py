@@ -172,10 +172,7 @@ _REGION = np.dtype([("at", np.int32, 2), ("valid", np.uint64, REGION_BYTES // _B
 class LayoutFile:
     """A volume's layout and state.
 
-    Parameters
-    ----------
-    path
-        A file made by `create`.
+    - `path`: a file made by `create`.
     """
 
     def __init__(self, path: Path) -> None:

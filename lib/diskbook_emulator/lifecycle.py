@@ -95,28 +95,16 @@ def start(
     The state of one that was killed, or stopped with its state kept, is resumed: same endpoint, machines,
     disks and data.
 
-    Parameters
-    ----------
-    name
-        Lower-case letters, digits and hyphens, at most 32.
-    profile, seed
-        The truth it plays; "default" and 1, or those of the state that is resumed.
-    time_scale
-        Share of Azure's waiting times that is really slept.
-    owner
-        The emulator ends, and its folder goes, when this process ends, however it ends.
-    folder
-        State folder instead of the usual one; at most 90 bytes long.
-    faults
-        Faults to inject into the control plane (see `arm/faults.py`).
-    port
-        Port of the control plane; a free one when not given.
+    - `name`: lower-case letters, digits and hyphens, at most 32.
+    - `profile`, `seed`: the truth it plays; "default" and 1, or those of the state that is resumed.
+    - `time_scale`: share of Azure's waiting times that is really slept.
+    - `owner`: the emulator ends, and its folder goes, when this process ends, however it ends.
+    - `folder`: state folder instead of the usual one; at most 90 bytes long.
+    - `faults`: faults to inject into the control plane (see `arm/faults.py`).
+    - `port`: port of the control plane; a free one when not given.
 
-    Raises
-    ------
-    UsageError
-        The name is in use or cannot be a name, a program is missing, the port is in use, the profile is
-        wrong, or the state to resume was made with another profile or seed.
+    Raises UsageError: the name is in use or cannot be a name, a program is missing, the port is in use, the
+    profile is wrong, or the state to resume was made with another profile or seed.
     """
     if not folders.NAME.fullmatch(name):
         raise UsageError(f"'{name}' cannot be an emulator's name: use up to 32 of a-z, 0-9 and -.")
@@ -141,17 +129,10 @@ def start(
 def stop(name: str, keep_state: bool = False) -> None:
     """Stop an emulator and remove its state, also of one that was killed.
 
-    Parameters
-    ----------
-    name
-        The emulator.
-    keep_state
-        Keep its folder, so that `start` resumes it.
+    - `name`: the emulator.
+    - `keep_state`: keep its folder, so that `start` resumes it.
 
-    Raises
-    ------
-    UsageError
-        There is no such emulator.
+    Raises UsageError: there is no such emulator.
     """
     state = folders.find(name)
     if folders.is_running(state):
@@ -188,10 +169,7 @@ def status() -> list[Status]:
 def connect(name: str) -> Connection:
     """Return how to reach a running emulator.
 
-    Raises
-    ------
-    UsageError
-        There is no such emulator, or it is dead.
+    Raises UsageError: there is no such emulator, or it is dead.
     """
     state = folders.find(name)
     if not folders.is_running(state):

@@ -121,16 +121,11 @@ def check_programs() -> None:
 class Machine:
     """One emulated machine.
 
-    Parameters
-    ----------
-    folder
-        The machine's folder; made by :meth:`prepare`.
-    label
-        ``<emulator>/<vm>``, the value of DISKBOOK_MACHINE on the machine.
-    address
-        Where its sshd listens.
-    stand_ins
-        Folder in which stand-ins are kept warm (`emulator.stand_ins`); a machine by itself has cold ones.
+    - `folder`: the machine's folder; made by :meth:`prepare`.
+    - `label`: ``<emulator>/<vm>``, the value of DISKBOOK_MACHINE on the machine.
+    - `address`: where its sshd listens.
+    - `stand_ins`: folder in which stand-ins are kept warm (`emulator.stand_ins`); a machine by itself has
+      cold ones.
     """
 
     def __init__(

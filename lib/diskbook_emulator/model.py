@@ -124,21 +124,12 @@ class Model:
     ) -> ExportModel:
         """Return the numbers of a disk attached to a machine.
 
-        Parameters
-        ----------
-        vm, disk
-            The machine and the disk.
-        caching
-            None, ReadOnly or ReadWrite.
-        attachment
-            How many times this disk was attached to this machine before.
-        block
-            Block of the run, from 1: where the noise clock stands.
+        - `vm`, `disk`: the machine and the disk.
+        - `caching`: none, ReadOnly or ReadWrite.
+        - `attachment`: how many times this disk was attached to this machine before.
+        - `block`: block of the run, from 1: where the noise clock stands.
 
-        Raises
-        ------
-        RuntimeError
-            The profile says nothing about this kind of disk.
+        Raises RuntimeError: the profile says nothing about this kind of disk.
         """
         moved = self.machine_moves(vm.id, block)[-1] + self.disk_moves(disk.id, block)[-1]
         return ExportModel(
@@ -156,10 +147,7 @@ class Model:
 
         Noise is the machine's share, and the disk's own.
 
-        Returns
-        -------
-        tuple of float, shape (TABLE_SECONDS,)
-            Logs of the factors; shape (1,) where nothing varies.
+        Returns logs of the factors; shape (1,) where nothing varies.
         """
         levels, planted = self.profile.noise, _planted_seconds(self._single(disk_id))
         if not (levels.block or levels.second or levels.drift):

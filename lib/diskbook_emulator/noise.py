@@ -56,16 +56,10 @@ def wave(noise: Noise, at_s: NDArray[np.number], start: float | Array) -> Array:
 def moves(noise: Noise, share: float, random: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Slow moves at the beginning of each block, along the last axis: wander, and shifts of level.
 
-    Parameters
-    ----------
-    noise
-        Levels, and the hours between blocks.
-    share
-        Share of the variance of the wander, and of the rate of shifts, that is meant.
-    random
-        As many blocks more draw the same ones first, in one dimension.
-    shape
-        Its last axis is blocks.
+    - `noise`: levels, and the hours between blocks.
+    - `share`: share of the variance of the wander, and of the rate of shifts, that is meant.
+    - `random`: as many blocks more draw the same ones first, in one dimension.
+    - `shape`: its last axis is blocks.
     """
     place = noise.wander, noise.hours_between_blocks
     normals, chances = random.spawn(2)
@@ -99,14 +93,9 @@ def slow(noise: Noise, share: float, chances: Array) -> Array:
 
     A Markov chain along the last axis, whose share of slow ones is the same from the first on.
 
-    Parameters
-    ----------
-    noise
-        Share of slow pairs, the share after a slow one, and the factor on their IOPS.
-    share
-        Share of the slow pairs that is meant: the machine's, or the disk's.
-    chances
-        Uniform in 0 to 1.
+    - `noise`: share of slow pairs, the share after a slow one, and the factor on their IOPS.
+    - `share`: share of the slow pairs that is meant: the machine's, or the disk's.
+    - `chances`: uniform in 0 to 1.
     """
     rate = share * noise.slow_pairs
     after_slow = max(rate, noise.slow_pair_next)

@@ -23,12 +23,8 @@ from diskbook_emulator.volumes import Layout, expected_write_ms
 def played(model: Model, book: Book, sessions: Callable[[Attachment], list[Session]]) -> dict[str, Any]:
     """Return population and realised truth of all machines, disks and attachments, also of those gone.
 
-    Parameters
-    ----------
-    model, book
-        What the emulator plays, and what it remembers.
-    sessions
-        Gives the sessions of an attachment, those of a disk in use as well.
+    - `model`, `book`: what the emulator plays, and what it remembers.
+    - `sessions`: gives the sessions of an attachment, those of a disk in use as well.
     """
     vms = {**book.gone, **book.vms}
     blocks = {vm_id: record.block for vm_id, record in vms.items()}

@@ -83,29 +83,22 @@ class Noise:
     changes over about `block_s` seconds, `second` each second (autocorrelation `phi` from one second to the
     next), `drift` over an hour.
 
-    Attributes
-    ----------
-    machine_us
-        Standard deviation of what a machine adds to every latency, in microseconds.
-    wander
-        Processes over hours to weeks. They move from block to block, with the hours between blocks, and stand
-        still within one.
-    shared
-        Share of the variance of `block`, `second`, `drift` and `wander`, and of the rate of shifts, that is
-        the machine's and common to its disks. The rest is each disk's own. The nodes of a volume play the
-        `block`, `second` and `drift` of their first disk.
-    shifts_a_month, shift
-        Rate of shifts of level, and their size (log); one goes up or down, the next one back.
-    slow_pairs, slow_pair_next, slow_pair_factor
-        Share of fresh pairs of machine and disk that are slow, the share after a slow one, and the factor on
-        their IOPS. It is the machine in `shared` of them, else the disk. Those named alike but for their
-        first number follow one another by it.
-    slow_runs, slow_run_up_to
-        Share of trials slower by 10 % or more, each by itself, and the largest factor.
-    credit_empty, credit_partial
-        Shares of fresh machines whose burst credit is spent, or spent in part, when they begin.
-    hours_between_blocks
-        How far the noise clock is set on from one block of a run to the next.
+    - `machine_us`: standard deviation of what a machine adds to every latency, in microseconds.
+    - `wander`: processes over hours to weeks. They move from block to block, with the hours between blocks,
+      and stand still within one.
+    - `shared`: share of the variance of `block`, `second`, `drift` and `wander`, and of the rate of shifts,
+      that is the machine's and common to its disks. The rest is each disk's own. The nodes of a volume play
+      the `block`, `second` and `drift` of their first disk.
+    - `shifts_a_month`, `shift`: rate of shifts of level, and their size (log); one goes up or down, the next
+      one back.
+    - `slow_pairs`, `slow_pair_next`, `slow_pair_factor`: share of fresh pairs of machine and disk that are
+      slow, the share after a slow one, and the factor on their IOPS. It is the machine in `shared` of them,
+      else the disk. Those named alike but for their first number follow one another by it.
+    - `slow_runs`, `slow_run_up_to`: share of trials slower by 10 % or more, each by itself, and the largest
+      factor.
+    - `credit_empty`, `credit_partial`: shares of fresh machines whose burst credit is spent, or spent in
+      part, when they begin.
+    - `hours_between_blocks`: how far the noise clock is set on from one block of a run to the next.
     """
 
     machine: Level = 0.0
@@ -154,22 +147,13 @@ class Drives:
 class Volumes:
     """What volumes of several disks play besides their disks' latencies.
 
-    Attributes
-    ----------
-    local_share
-        Share of reads that the owner's own copies answer.
-    hop_ms, hop_sigma
-        What the network adds between two nodes: mean and sigma of a lognormal.
-    zone_hop_ms
-        The same between nodes in different zones.
-    nic_out_mb_s, nic_in_mb_s
-        What a machine's network sends, and what it receives; 0 for no limit.
-    software_ms
-        What the software of volumes adds to every I/O.
-    rotate_at
-        How full a mirror tier is when data begin to move to parity; 0 for never.
-    repair_depth
-        Chunks that a repair copies at a time.
+    - `local_share`: share of reads that the owner's own copies answer.
+    - `hop_ms`, `hop_sigma`: what the network adds between two nodes: mean and sigma of a lognormal.
+    - `zone_hop_ms`: the same between nodes in different zones.
+    - `nic_out_mb_s`, `nic_in_mb_s`: what a machine's network sends, and what it receives; 0 for no limit.
+    - `software_ms`: what the software of volumes adds to every I/O.
+    - `rotate_at`: how full a mirror tier is when data begin to move to parity; 0 for never.
+    - `repair_depth`: chunks that a repair copies at a time.
     """
 
     local_share: Share = 1.0
@@ -202,14 +186,10 @@ class Attach:
 class Single:
     """What is planted in disks by their names (`[disks."r2-*"]`). The control plane does not report it.
 
-    Attributes
-    ----------
-    caps_factor
-        Limits in force as a multiple of the nominal ones, in place of `[caps]`.
-    rise_a_minute
-        Relative rise of their latencies per minute, from the start of the emulator.
-    stall_every_s, stall_factor
-        Latencies are multiplied by the factor for one second in so many; 0: never.
+    - `caps_factor`: limits in force as a multiple of the nominal ones, in place of `[caps]`.
+    - `rise_a_minute`: relative rise of their latencies per minute, from the start of the emulator.
+    - `stall_every_s`, `stall_factor`: latencies are multiplied by the factor for one second in so many; 0:
+      never.
     """
 
     caps_factor: Factor | None = None
@@ -223,12 +203,8 @@ class Single:
 class Network:
     """What a company has decided before any run.
 
-    Attributes
-    ----------
-    public_addresses
-        "refused": Azure Policy denies public addresses.
-    existing
-        Whether there are subnets, a Bastion and a jump host.
+    - `public_addresses`: "refused": Azure Policy denies public addresses.
+    - `existing`: whether there are subnets, a Bastion and a jump host.
     """
 
     public_addresses: Literal["allowed", "refused"] = "allowed"
@@ -240,13 +216,9 @@ class Network:
 class Schedules:
     """What Azure's auto-shutdown does where no documentation says it.
 
-    Attributes
-    ----------
-    stopped_machine
-        What becomes of a machine that is already stopped from inside: "left" (stopped and billed) or
-        "deallocated".
-    least_ahead_min
-        A schedule that is set less ahead first runs on the next day.
+    - `stopped_machine`: what becomes of a machine that is already stopped from inside: "left" (stopped and
+      billed) or "deallocated".
+    - `least_ahead_min`: a schedule that is set less ahead first runs on the next day.
     """
 
     stopped_machine: Literal["left", "deallocated"] = "left"
@@ -283,10 +255,7 @@ class Profile:
         The order: this site, then the default site; in each this zone relation before "home", and in each of
         those this option before "none".
 
-        Raises
-        ------
-        RuntimeError
-            The profile says nothing about this SKU and operation.
+        Raises RuntimeError: the profile says nothing about this SKU and operation.
         """
         for key in _candidates(site, sku, option, zone_relation, op):
             if key in self.latencies:
@@ -362,15 +331,9 @@ def profile_names() -> list[str]:
 def load_profile(name: str) -> Profile:
     """Read and check a profile.
 
-    Parameters
-    ----------
-    name
-        A name, e.g. "default", or the path of a TOML file (ending in ``.toml``).
+    - `name`: a name, e.g. "default", or the path of a TOML file (ending in ``.toml``).
 
-    Raises
-    ------
-    UsageError
-        There is no such profile, or something in it is unknown, missing or out of range.
+    Raises UsageError: there is no such profile, or something in it is unknown, missing or out of range.
     """
     path = _path_of(name, Path() if name.endswith(".toml") else PROFILES)
     return parse_profile(_merged(path, ()), path.stem, str(path.name))
@@ -418,14 +381,9 @@ def _overlay(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile:
     """Check a profile document and turn it into a :class:`Profile`.
 
-    Parameters
-    ----------
-    document
-        As read from TOML, `extends` already resolved.
-    name
-        The profile's name.
-    where
-        The file, for error messages.
+    - `document`: as read from TOML, `extends` already resolved.
+    - `name`: the profile's name.
+    - `where`: the file, for error messages.
     """
     try:
         checked = _Document.model_validate(document)

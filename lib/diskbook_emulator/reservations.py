@@ -28,10 +28,7 @@ class Conflict(Exception):
 class Reservations:
     """The reservations of one disk.
 
-    Parameters
-    ----------
-    path
-        A file made by `create`.
+    - `path`: a file made by `create`.
     """
 
     def __init__(self, path: Path) -> None:

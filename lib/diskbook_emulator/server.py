@@ -322,17 +322,10 @@ def make_ca_and_cert(folder: Path, host: str) -> tuple[Path, Path, Path]:
 
     The CA's key is not kept: nothing else can be signed with it.
 
-    Parameters
-    ----------
-    folder
-        Where the three files go; made if missing.
-    host
-        Loopback address or name that clients connect to.
+    - `folder`: where the three files go; made if missing.
+    - `host`: loopback address or name that clients connect to.
 
-    Returns
-    -------
-    tuple of Path
-        `ca.pem`, `cert.pem`, `key.pem`; the key file has mode 0600.
+    Returns `ca.pem`, `cert.pem`, `key.pem`; the key file has mode 0600.
     """
     folder.mkdir(parents=True, exist_ok=True)
     authority = trustme.CA(organization_name=_NAME)

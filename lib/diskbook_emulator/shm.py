@@ -133,10 +133,7 @@ def _check_magic(path: Path, magic: int, expected: int) -> None:
 class LimitsFile:
     """The caps of a disk, or of one path of a VM, shared by all the exports that they bind.
 
-    Parameters
-    ----------
-    path
-        A file made by `create`, or by another process.
+    - `path`: a file made by `create`, or by another process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -201,12 +198,8 @@ def _credit(base: _Bucket, peak: _Bucket) -> float:
 class ModelFile:
     """What one attached disk plays, and the sessions it has played.
 
-    Parameters
-    ----------
-    path
-        The file; made when there is none. One that exists keeps its sessions.
-    epoch_s
-        `time.monotonic()` of second 0 of `second_log`.
+    - `path`: the file; made when there is none. One that exists keeps its sessions.
+    - `epoch_s`: `time.monotonic()` of second 0 of `second_log`.
     """
 
     def __init__(self, path: Path, epoch_s: float) -> None:
@@ -244,11 +237,8 @@ class ModelFile:
     def activity(self) -> NDArray[np.int64]:
         """Read what ended second by second, the oldest first; of more than `ACTIVITY_SECONDS` the newest.
 
-        Returns
-        -------
-        numpy.ndarray, shape (n, 5)
-            Second since the Unix epoch; I/Os and bytes of the disk; I/Os and bytes that its host cache
-            answered. Seconds without any are left out.
+        Returns second since the Unix epoch; I/Os and bytes of the disk; I/Os and bytes that its host cache
+        answered. Seconds without any are left out.
         """
         rows = np.frombuffer(self._model.activity, dtype=np.int64).reshape(-1, 5)
         rows = rows[rows[:, 0] > 0]  # a copy: the disk may be at work

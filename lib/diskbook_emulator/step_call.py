@@ -62,18 +62,11 @@ class Machines(Protocol):
 class Call:
     """A call of a step.
 
-    Parameters
-    ----------
-    vm_id
-        The machine that it runs on.
-    book, host, machines
-        What there is.
-    planted
-        What a test has planted.
-    lock
-        Held all the while, but for waiting.
-    account, password
-        Whom it runs as; none for a session that signed in by key.
+    - `vm_id`: the machine that it runs on.
+    - `book`, `host`, `machines`: what there is.
+    - `planted`: what a test has planted.
+    - `lock`: held all the while, but for waiting.
+    - `account`, `password`: whom it runs as; none for a session that signed in by key.
     """
 
     vm_id: str

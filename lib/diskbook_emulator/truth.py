@@ -32,20 +32,14 @@ class TrialWindow:
 def build_truth(response: Mapping[str, Any], trials: Iterable[TrialWindow]) -> dict[str, Any]:
     """Join what the emulator played with the trials of a run.
 
-    Parameters
-    ----------
-    response
-        What the emulator's truth endpoint answered, read at the end of the run, before teardown or after.
-    trials
-        The trials of the run.
+    - `response`: what the emulator's truth endpoint answered, read at the end of the run, before teardown or
+      after.
+    - `trials`: the trials of the run.
 
-    Returns
-    -------
-    dict
-        `emulator` (name, profile, seed, noise, caps, attach, disks), `machines`, `disks`, `attachments`
-        (population and realised means, ms, one entry a machine and disk), `volumes` (see `volume_truth`) and
-        `trials` (realised means, ms, of the session that overlaps the trial most; `matched` is False where
-        none does).
+    Returns `emulator` (name, profile, seed, noise, caps, attach, disks), `machines`, `disks`, `attachments`
+    (population and realised means, ms, one entry a machine and disk), `volumes` (see `volume_truth`) and
+    `trials` (realised means, ms, of the session that overlaps the trial most; `matched` is False where none
+    does).
     """
     attachments = response["attachments"]
     volumes = response.get("volumes", [])

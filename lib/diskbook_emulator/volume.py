@@ -21,16 +21,11 @@ _NOTHING = Latency(0.0)
 class VolumeServer(Server):
     """A volume as one node sees it.
 
-    Parameters
-    ----------
-    socket, plugin, work_dir, epoch_s, threads
-        As of a `Server`; the plugin is that of `VOLUME_SOURCE`.
-    layout
-        The volume's layout file, shared by the servers of all nodes.
-    node
-        Number of the node.
-    flush, trial_log
-        What a flush costs, and the noise of trials.
+    - `socket`, `plugin`, `work_dir`, `epoch_s`, `threads`: as of a `Server`; the plugin is that of
+      `VOLUME_SOURCE`.
+    - `layout`: the volume's layout file, shared by the servers of all nodes.
+    - `node`: number of the node.
+    - `flush`, `trial_log`: what a flush costs, and the noise of trials.
     """
 
     def __init__(
@@ -57,19 +52,11 @@ class VolumeServer(Server):
 class Volume:
     """A volume on its disks: made, and told what fails and what returns.
 
-    Parameters
-    ----------
-    path
-        Its layout file; made, with the files of its disks, when there is none.
-    layout, model
-        Where its copies lie, and what it plays.
-    witness
-        Whether its cluster has one.
+    - `path`: its layout file; made, with the files of its disks, when there is none.
+    - `layout`, `model`: where its copies lie, and what it plays.
+    - `witness`: whether its cluster has one.
 
-    Raises
-    ------
-    DiskbookError
-        A disk's file cannot be made.
+    Raises DiskbookError: a disk's file cannot be made.
     """
 
     def __init__(self, path: Path, layout: Layout, model: VolumeModel, *, witness: bool = False) -> None:

@@ -46,24 +46,13 @@ def read(folder: Path) -> Extents:
 def make(folder: Path, sizes: Mapping[str, int], room: int) -> Extents:
     """Make files of these sizes, as a tool that creates them; one that is there already stays where it is.
 
-    Parameters
-    ----------
-    folder
-        Where the volume's files are recorded.
-    sizes
-        Bytes of each file by name.
-    room
-        Size of the volume.
+    - `folder`: where the volume's files are recorded.
+    - `sizes`: bytes of each file by name.
+    - `room`: size of the volume.
 
-    Returns
-    -------
-    dict
-        The extents of these files.
+    Returns the extents of these files.
 
-    Raises
-    ------
-    NoRoomError
-        The volume is too full, and all is as before.
+    Raises NoRoomError: the volume is too full, and all is as before.
     """
     with locked(folder / _LOCK, _BUSY, math.inf):
         extents = read(folder)

@@ -24,18 +24,11 @@ from diskbook_emulator.volumes import SLAB_BYTES
 class VolumeHost:
     """All volumes of an emulator, and the processes that play them.
 
-    Parameters
-    ----------
-    folder
-        State folder of the emulator.
-    book
-        What there is; read here.
-    model
-        What is played.
-    exports
-        Has the files and limits of disks.
-    cache
-        Folder of compiled plugins.
+    - `folder`: state folder of the emulator.
+    - `book`: what there is; read here.
+    - `model`: what is played.
+    - `exports`: has the files and limits of disks.
+    - `cache`: folder of compiled plugins.
     """
 
     def __init__(self, folder: Path, book: Book, model: Model, exports: Exports, cache: Path) -> None:

@@ -74,25 +74,14 @@ def arrange(
 ) -> Layout:
     """Lay a volume out on a pool.
 
-    Parameters
-    ----------
-    kind
-        As in scenarios: simple, two-way, three-way, nested-mirror, nested-parity.
-    disks, nodes
-        Disks of each node, and nodes. Members are numbered node by node.
-    sizes_gib
-        Its size; of a nested-parity volume those of its mirror and its parity tier.
-    columns
-        Disks that data are striped over; a parity tier takes all disks of a node, at most 7.
-    interleave_kib
-        How much lies on a disk before the next one's turn.
-    taken
-        Slabs of each member that other volumes have; by default none.
+    - `kind`: as in scenarios: simple, two-way, three-way, nested-mirror, nested-parity.
+    - `disks`, `nodes`: disks of each node, and nodes. Members are numbered node by node.
+    - `sizes_gib`: its size; of a nested-parity volume those of its mirror and its parity tier.
+    - `columns`: disks that data are striped over; a parity tier takes all disks of a node, at most 7.
+    - `interleave_kib`: how much lies on a disk before the next one's turn.
+    - `taken`: slabs of each member that other volumes have; by default none.
 
-    Raises
-    ------
-    ValueError
-        It cannot lie on these disks.
+    Raises ValueError: it cannot lie on these disks.
     """
     start = np.zeros(nodes * disks, np.int64) if taken is None else taken.copy()
     if SLAB_BYTES % (interleave_kib * 1024):
@@ -156,12 +145,8 @@ def slabs_taken(layout: Layout) -> NDArray[np.int64]:
 def lost_bands(tier: Tier, clean: NDArray[np.bool_]) -> int:
     """Count the bands of which something can be had from no row.
 
-    Parameters
-    ----------
-    tier
-        The tier.
-    clean
-        Whether each place can be read, of the shape of `tier.members`.
+    - `tier`: the tier.
+    - `clean`: whether each place can be read, of the shape of `tier.members`.
     """
     if tier.parity:  # a row tells one column from all its others
         whole = clean.sum(axis=2) >= clean.shape[2] - 1
@@ -174,17 +159,10 @@ def lost_bands(tier: Tier, clean: NDArray[np.bool_]) -> int:
 def pool_holds(nodes: Sequence[int], up: Collection[int], up_nodes: Collection[int], witness: bool) -> bool:
     """Tell whether the pool keeps its majority.
 
-    Parameters
-    ----------
-    nodes
-        Node of each member.
-    up, up_nodes
-        Members and nodes that are there.
-    witness
-        Whether the cluster has one.
+    - `nodes`: node of each member.
+    - `up`, `up_nodes`: members and nodes that are there.
+    - `witness`: whether the cluster has one.
 
-    Notes
-    -----
     "Understanding cluster and pool quorum" (MicrosoftDocs/windowsserverdocs): of three nodes one may fail, a
     second one not, since most drives must be there; of two nodes with a witness one may, and, with nested
     resiliency, a drive of the other one; without a witness none.

@@ -42,18 +42,11 @@ def document(
 ) -> str:
     """Write the results of a call.
 
-    Parameters
-    ----------
-    asked
-        Its arguments; one target.
-    size_bytes
-        Of the target.
-    measured
-        What fio measured instead.
-    ended
-        When.
-    computer
-        Where.
+    - `asked`: its arguments; one target.
+    - `size_bytes`: of the target.
+    - `measured`: what fio measured instead.
+    - `ended`: when.
+    - `computer`: where.
     """
     lines = [
         "<Results>",

@@ -38,10 +38,7 @@ class Asked:
 class Item:
     """A run of a batch: its name, what is asked, and the scenario that this makes.
 
-    Attributes
-    ----------
-    label
-        What tells it from others of its batch, in words.
+    - `label`: what tells it from others of its batch, in words.
     """
 
     name: str
@@ -58,10 +55,7 @@ class Item:
 def item_of(asked: Asked, label: str = "") -> Item:
     """Check what is asked, as far as that can be done here, and name it.
 
-    Raises
-    ------
-    UsageError
-        For anything that cannot be run as asked; no cloud is asked.
+    Raises UsageError for anything that cannot be run as asked; no cloud is asked.
     """
     kind = kinds.get(asked.cloud)
     redact.refuse({"scenario": asked.scenario, **asked.settings})

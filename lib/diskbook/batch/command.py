@@ -45,19 +45,12 @@ def batch_of(matrix: Matrix, engine: Engine, shelf: Shelf, *, ask: bool) -> Batc
 def run(matrix: Matrix, stream: TextIO, place: Place | None = None) -> dict[str, Any]:
     """Run a batch, or the rest of it; return its outcome as `summary.content` has it.
 
-    Parameters
-    ----------
-    matrix
-        The batch.
-    stream
-        Takes the table.
-    place
-        Where it runs; by default what its file says.
+    - `matrix`: the batch.
+    - `stream`: takes the table.
+    - `place`: where it runs; by default what its file says.
 
-    Raises
-    ------
-    DiskbookError
-        When another process runs it, its folder cannot be written, or where it runs cannot be had or is lost.
+    Raises DiskbookError when another process runs it, its folder cannot be written, or where it runs cannot
+    be had or is lost.
     """
     place = place or places.of(matrix)
     folder = folder_of(matrix)

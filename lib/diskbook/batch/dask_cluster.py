@@ -46,12 +46,8 @@ class Worker:
 class Cluster:
     """A cluster that this process talks to.
 
-    Attributes
-    ----------
-    client
-        Dask's own.
-    cores
-        Of this machine, where its processes are the cluster.
+    - `client`: dask's own.
+    - `cores`: of this machine, where its processes are the cluster.
     """
 
     client: Any
@@ -100,12 +96,8 @@ class Cluster:
 def here(workers: int, threads: int) -> Cluster:
     """Start a cluster of processes on this machine; none but this user's can talk to it.
 
-    Parameters
-    ----------
-    workers
-        How many processes; two are enough for one to go on where the other ends.
-    threads
-        Runs at once on each.
+    - `workers`: how many processes; two are enough for one to go on where the other ends.
+    - `threads`: runs at once on each.
     """
     dask = _dask()
     cores = max(2, os.cpu_count() or 1)
@@ -144,12 +136,8 @@ def _no_signals() -> Iterator[None]:
 def at(scheduler: str, tls: Tls) -> Cluster:
     """Talk to a scheduler.
 
-    Raises
-    ------
-    UsageError
-        When its address, or what TLS needs, is wrong.
-    DiskbookError
-        When it cannot be reached, or is not one.
+    Raises UsageError when its address, or what TLS needs, is wrong. Raises DiskbookError when it cannot be
+    reached, or is not one.
     """
     address = urlsplit(scheduler)
     if address.scheme not in ("tcp", "tls") or not address.netloc:

@@ -95,21 +95,12 @@ class DaskEngine:
     A run on Azure takes a thread of a worker. An emulated one takes two of its cores besides for each
     replicate that is measured at once, and one on hosts of the user's own a worker's `host`.
 
-    Parameters
-    ----------
-    cluster
-        Where.
-    folder
-        For the logs, one a run.
-    store
-        Where runs are kept; None where the workers share this machine's folder of runs.
-    jobs
-        How many runs at most at once; None for what the workers take.
+    - `cluster`: where.
+    - `folder`: for the logs, one a run.
+    - `store`: where runs are kept; None where the workers share this machine's folder of runs.
+    - `jobs`: how many runs at most at once; None for what the workers take.
 
-    Raises
-    ------
-    UsageError
-        When there is no worker, or one cannot work: it names all such.
+    Raises UsageError when there is no worker, or one cannot work: it names all such.
     """
 
     program: tuple[str, ...] = process.PROGRAM

@@ -76,12 +76,8 @@ def unfit(asked: Challenge) -> str:
 def fitness(asked: Challenge, dask_worker: Any) -> tuple[str, str]:
     """Return why this worker is unfit, and its proof that it is fit; one of them is empty.
 
-    Parameters
-    ----------
-    asked
-        The challenge of the batch.
-    dask_worker
-        This worker; Dask passes it by that name.
+    - `asked`: the challenge of the batch.
+    - `dask_worker`: this worker; Dask passes it by that name.
     """
     reason = unfit(asked)
     return reason, "" if reason else client.sign(PROOF, asked.nonce, dask_worker.contact_address, code())
@@ -95,10 +91,7 @@ def is_proof(proof: str, asked: Challenge, address: str) -> bool:
 def run(asked: Challenge, program: Sequence[str], start: str, order: str) -> tuple[int, str]:
     """Run a run in a process of its own, for as long as the batch wants it.
 
-    Returns
-    -------
-    tuple
-        Exit status as `Ending` has it, and the end of its log.
+    Returns exit status as `Ending` has it, and the end of its log.
     """
     address, is_wanted = _place()
     if reason := unfit(asked):  # it came after the batch had looked at the others

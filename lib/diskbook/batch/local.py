@@ -40,16 +40,10 @@ class LocalEngine:
     A run on Azure takes none of the cores. An emulated one takes two for each replicate that is measured at
     once (`stages.at_once`), and one on hosts of the user's own takes all: nothing may disturb it.
 
-    Parameters
-    ----------
-    folder
-        For the logs, one a run.
-    jobs
-        How many runs at most at once.
-    cores
-        How many there are.
-    store
-        Where runs are kept besides, if anywhere.
+    - `folder`: for the logs, one a run.
+    - `jobs`: how many runs at most at once.
+    - `cores`: how many there are.
+    - `store`: where runs are kept besides, if anywhere.
     """
 
     program: tuple[str, ...] = process.PROGRAM

@@ -74,10 +74,7 @@ def of(
 ) -> Place:
     """What the file asks for, but for what is given.
 
-    Raises
-    ------
-    UsageError
-        When that does not go together.
+    Raises UsageError when that does not go together.
     """
     place = Place(
         engine or matrix.engine, scheduler or matrix.scheduler, store or matrix.store, tls or NO_TLS
@@ -90,10 +87,8 @@ def of(
 def opened(place: Place, matrix: Matrix, folder: Path) -> Iterator[Engine]:
     """Have the engine of a place for the length of a with block.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When there is no cluster, or one of its workers cannot work; nothing is begun.
+    Raises UsageError, DiskbookError when there is no cluster, or one of its workers cannot work; nothing is
+    begun.
     """
     if place.engine == LOCAL:
         yield LocalEngine(folder, matrix.jobs, store=place.store)

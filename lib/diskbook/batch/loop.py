@@ -55,20 +55,12 @@ Tell = Callable[[str, Row], None]
 class Batch:
     """Runs the items of a batch.
 
-    Parameters
-    ----------
-    items
-        What to run, in order.
-    engine
-        Where.
-    limit_usd
-        For all together; None where nothing binds.
-    price
-        What is still to be paid for one of them (`price.pricing`).
-    shelf
-        Where its runs are looked for, by default among those of this machine.
-    quotas
-        vCPUs that runs on Azure may take at once.
+    - `items`: what to run, in order.
+    - `engine`: where.
+    - `limit_usd`: for all together; None where nothing binds.
+    - `price`: what is still to be paid for one of them (`price.pricing`).
+    - `shelf`: where its runs are looked for, by default among those of this machine.
+    - `quotas`: vCPUs that runs on Azure may take at once.
     """
 
     def __init__(
@@ -93,15 +85,9 @@ class Batch:
     def run(self, tell: Tell) -> None:
         """Run all that can be run; after SIGINT, SIGTERM or SIGHUP end what runs, and return.
 
-        Parameters
-        ----------
-        tell
-            Is told of each start and ending, and with "" of each look around.
+        - `tell`: is told of each start and ending, and with "" of each look around.
 
-        Raises
-        ------
-        EngineLostError
-            When the engine is gone; what it ran is cut short then.
+        Raises EngineLostError when the engine is gone; what it ran is cut short then.
         """
         with self._signals():
             try:

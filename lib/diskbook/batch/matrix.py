@@ -62,10 +62,7 @@ class Matrix:
 def read(path: Path) -> Matrix:
     """Read the file of a batch and check every run of it; nothing is begun.
 
-    Raises
-    ------
-    UsageError
-        With a line per mistake, which names file, key and remedy.
+    Raises UsageError with a line per mistake, which names file, key and remedy.
     """
     raw = toml_file.read(path, f"there is no file {path}; name a TOML file with a table [matrix]")
     _check_quotes(raw, path.name)

@@ -14,10 +14,8 @@ LIMIT_S = 1800.0
 def make(folder: Path) -> str:
     """Execute the notebook on what a batch's folder records.
 
-    Returns
-    -------
-    str
-        Why it could not be made, in a sentence, since that is no failure of the batch; empty where it was.
+    Returns why it could not be made, in a sentence, since that is no failure of the batch; empty where it
+    was.
     """
     target = folder / SOURCE.name
     try:

@@ -12,22 +12,14 @@ from diskbook.batch.stores.lease import LEASE_S
 class Order:
     """What a process is to run. It can be written as JSON and sent anywhere.
 
-    Attributes
-    ----------
-    name
-        Name of the run, which its content has given it.
-    asked
-        What it is.
-    limit_usd
-        What it may cost, all its sessions together; None for the limit that it has by itself.
-    start
-        Name of this start of the run: one that has it already is a copy that nobody asked for.
-    store
-        Where the run is kept while it is worked on.
-    is_copy
-        The folder here is for the store alone: not among this machine's runs, and gone when all is stored.
-    lease_s
-        For how long the run is taken for owned without a sign of life.
+    - `name`: name of the run, which its content has given it.
+    - `asked`: what it is.
+    - `limit_usd`: what it may cost, all its sessions together; None for the limit that it has by itself.
+    - `start`: name of this start of the run: one that has it already is a copy that nobody asked for.
+    - `store`: where the run is kept while it is worked on.
+    - `is_copy`: the folder here is for the store alone: not among this machine's runs, and gone when all is
+      stored.
+    - `lease_s`: for how long the run is taken for owned without a sign of life.
     """
 
     name: str

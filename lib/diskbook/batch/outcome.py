@@ -33,14 +33,9 @@ _KEYS_OF_ROW = {
 class Outcome:
     """A batch and what came of it so far.
 
-    Attributes
-    ----------
-    data
-        Its summary.json.
-    folder
-        Where that lies.
-    place
-        Folder or store of its runs; empty where they are where the batch looked for them.
+    - `data`: its summary.json.
+    - `folder`: where that lies.
+    - `place`: folder or store of its runs; empty where they are where the batch looked for them.
     """
 
     data: Mapping[str, Any]
@@ -72,19 +67,12 @@ class Outcome:
 def read(batch: str, place: str = "") -> Outcome:
     """Read what a batch has recorded.
 
-    Parameters
-    ----------
-    batch
-        Its name, its file, or its folder.
-    place
-        Folder of its runs, or the address of a store that holds them; by default where the batch has them.
+    - `batch`: its name, its file, or its folder.
+    - `place`: folder of its runs, or the address of a store that holds them; by default where the batch has
+      them.
 
-    Raises
-    ------
-    UsageError
-        When no batch is named, or nothing is recorded of it.
-    DiskbookError
-        When its record is damaged.
+    Raises UsageError when no batch is named, or nothing is recorded of it. Raises DiskbookError when its
+    record is damaged.
     """
     if not batch:
         raise UsageError('name a batch: batch = "nightly", its file nightly.toml, or its folder')

@@ -25,12 +25,8 @@ AROUND_S = 40.0
 class Price:
     """What is still to be paid and waited for.
 
-    Attributes
-    ----------
-    expected_usd, seconds
-        Of what is left of the run.
-    limit_usd
-        What is reserved for it: its expected cost with the margin of `cost.MARGIN`.
+    - `expected_usd`, `seconds`: of what is left of the run.
+    - `limit_usd`: what is reserved for it: its expected cost with the margin of `cost.MARGIN`.
     """
 
     expected_usd: float
@@ -45,12 +41,9 @@ Pricing = Callable[[Item, Standing], Price]
 def pricing(items: Sequence[Item], limit: float | None, *, ask: bool) -> Pricing:
     """Return the function that prices a run of a batch.
 
-    Parameters
-    ----------
-    limit
-        Of the whole batch: with one, everything must have a price.
-    ask
-        Ask Azure's price list, as the runs themselves will; else the dated table, which needs no network.
+    - `limit`: of the whole batch: with one, everything must have a price.
+    - `ask`: ask Azure's price list, as the runs themselves will; else the dated table, which needs no
+      network.
     """
     on_azure = any(item.cloud == "azure" for item in items)
     live = budget.price_source(connect.azure_clients().cloud) if ask and on_azure else None

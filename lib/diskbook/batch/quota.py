@@ -16,10 +16,7 @@ from diskbook.facts.errors import UsageError, unknown
 class Quotas:
     """What runs on Azure may take at once; whatever has no quota here is not bounded here.
 
-    Parameters
-    ----------
-    limits
-        vCPUs by "region/family".
+    - `limits`: vCPUs by "region/family".
     """
 
     def __init__(self, limits: Mapping[str, int]) -> None:

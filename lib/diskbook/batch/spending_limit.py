@@ -10,12 +10,8 @@ class Purse:
     What is spent is read from the run folders, so it outlives the process; what is reserved ends with it, as
     the runs do.
 
-    Parameters
-    ----------
-    limit
-        For all runs together; None where nothing binds.
-    spent
-        What runs have cost already, by name.
+    - `limit`: for all runs together; None where nothing binds.
+    - `spent`: what runs have cost already, by name.
     """
 
     def __init__(self, limit: float | None, spent: Mapping[str, float]) -> None:

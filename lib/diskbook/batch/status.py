@@ -31,18 +31,12 @@ class State(StrEnum):
 class Standing:
     """What a run's folder says.
 
-    Attributes
-    ----------
-    replicates_left
-        How many planned replicates are not complete: sets of machines to be paid for.
-    spent_usd
-        Cost of the machines made so far, by its own estimates and clocks (`spent_usd`).
-    estimated_usd
-        What they were expected to cost, which the run holds against its limit.
-    created
-        Whether anything was ever created: what forbids a run (no sign-in, no quota) is seen before that.
-    left
-        What still stands, in words.
+    - `replicates_left`: how many planned replicates are not complete: sets of machines to be paid for.
+    - `spent_usd`: cost of the machines made so far, by its own estimates and clocks (`spent_usd`).
+    - `estimated_usd`: what they were expected to cost, which the run holds against its limit.
+    - `created`: whether anything was ever created: what forbids a run (no sign-in, no quota) is seen before
+      that.
+    - `left`: what still stands, in words.
     """
 
     state: State
@@ -57,17 +51,10 @@ class Standing:
 def of(item: Item, run: Run | None = None) -> Standing:
     """Look at the folder of a run.
 
-    Parameters
-    ----------
-    item
-        The run.
-    run
-        Its folder, or as much of it as is here; by default among the runs of this machine.
+    - `item`: the run.
+    - `run`: its folder, or as much of it as is here; by default among the runs of this machine.
 
-    Raises
-    ------
-    DiskbookError
-        When the folder holds another run than the name says, or is damaged.
+    Raises DiskbookError when the folder holds another run than the name says, or is damaged.
     """
     run = run or run_of(item)
     if not (run.folder / "manifest.json").exists():

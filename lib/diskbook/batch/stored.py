@@ -24,12 +24,8 @@ from diskbook.results.run import Run
 def push(name: str, store: str) -> Pushed:
     """Copy a run of this machine into a store; one that is unfinished can be gone on with there, not read.
 
-    Raises
-    ------
-    UsageError
-        When there is no such run, or the store is no address.
-    DiskbookError
-        When it is being worked on here or there, or the store fails.
+    Raises UsageError when there is no such run, or the store is no address. Raises DiskbookError when it is
+    being worked on here or there, or the store fails.
     """
     place, run = addresses.parse(store), runs.open_run(name)
     with session.session(run):
@@ -47,15 +43,10 @@ def _join(store: Address, run: Run) -> None:
 def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tuple[Run, bool]:
     """Bring a run from a store among the runs of this machine, or one that is here up to date.
 
-    Returns
-    -------
-    tuple
-        The run, and whether anything was fetched.
+    Returns the run, and whether anything was fetched.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When there is no such run, it is not whole, or the run of that name here is another.
+    Raises UsageError, DiskbookError when there is no such run, it is not whole, or the run of that name here
+    is another.
     """
     place = addresses.run(text)
     folder = (target or runs.runs_root()) / place.name
@@ -83,21 +74,12 @@ def kept(
 
     A run that is refused before it made anything leaves nothing there.
 
-    Parameters
-    ----------
-    run, place
-        The run, and its address.
-    lease_s
-        For how long it is taken for owned without a sign of life.
-    prepare
-        Makes its folder as soon as it is owned, or brings it up to date (`keeping`).
+    - `run`, `place`: the run, and its address.
+    - `lease_s`: for how long it is taken for owned without a sign of life.
+    - `prepare`: makes its folder as soon as it is owned, or brings it up to date (`keeping`).
 
-    Raises
-    ------
-    HeldError
-        When another works on it.
-    DiskbookError
-        When another has taken it over, or it cannot be stored.
+    Raises HeldError when another works on it. Raises DiskbookError when another has taken it over, or it
+    cannot be stored.
     """
     if place is None:
         prepare(State())
@@ -137,15 +119,9 @@ def _gone_on_there(run: Run, place: Address) -> Iterator[None]:
 def working_copy(name: str) -> tuple[Run, Address]:
     """Bring the run at an address among the runs of this machine, as far as it has come, to go on with it.
 
-    Returns
-    -------
-    tuple
-        The run, and its address.
+    Returns the run, and its address.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        As `fetch`.
+    Raises UsageError, DiskbookError as `fetch`.
     """
     return fetch(name, unfinished=True)[0], addresses.run(name)
 
@@ -156,10 +132,7 @@ def bring(place: Address, folder: Path) -> State:
     What is here stays where it is as far, or further. It goes where the run went on without it: it belongs to
     one who was replaced while no store could be reached. Only for folders that are kept for a store.
 
-    Returns
-    -------
-    State
-        What is stored.
+    Returns what is stored.
     """
     objects = open_objects(place)
     state = lease.read(objects).state

@@ -35,19 +35,10 @@ class AgainError(DiskbookError):
 def run_item(order: Order) -> str:
     """Take a run through all its stages, or the rest of them.
 
-    Returns
-    -------
-    str
-        Last words.
+    Returns last words.
 
-    Raises
-    ------
-    AgainError
-        When this start was begun before.
-    HeldError, LeaseLostError
-        When another works on the run.
-    DiskbookError, Stopped
-        As `pipeline.execute`.
+    Raises AgainError when this start was begun before. Raises HeldError, LeaseLostError when another works on
+    the run. Raises DiskbookError, Stopped as `pipeline.execute`.
     """
     run = Run(runs.folder_of(order.name))
     place = None if order.store is None else addresses.parse(order.store) / order.name

@@ -31,25 +31,15 @@ ENDPOINT, ENDPOINT_CA = "DISKBOOK_ARM_ENDPOINT", "DISKBOOK_ARM_CA"
 def choose_azure(asked: Mapping[str, Any], region: str, network: Network = PUBLIC) -> dict[str, Any]:
     """Decide what a run on Azure uses, and ask Azure whether it may: nothing is created.
 
-    Parameters
-    ----------
-    asked
-        `subscription` and `ssh_source` as parameters gave them; others come from environment or `az` profile.
-    region
-        Where machines would be created.
-    network
-        The scenario's; without public addresses machines let in SSH from their own network alone.
+    - `asked`: `subscription` and `ssh_source` as parameters gave them; others come from environment or `az`
+      profile.
+    - `region`: where machines would be created.
+    - `network`: the scenario's; without public addresses machines let in SSH from their own network alone.
 
-    Returns
-    -------
-    dict
-        For the manifest: subscription (id, name, where it was named), tenant, ssh_source, endpoint, and
-        provenance, which is "emulated" where the endpoint is an emulator's. Nothing secret.
+    Returns for the manifest: subscription (id, name, where it was named), tenant, ssh_source, endpoint, and
+    provenance, which is "emulated" where the endpoint is an emulator's. Nothing secret.
 
-    Raises
-    ------
-    UsageError
-        In one line, when anything is missing or nobody is signed in.
+    Raises UsageError in one line, when anything is missing or nobody is signed in.
     """
     source = _ssh_source(asked.get("ssh_source"), network)
     chosen = signin.find_subscription(asked.get("subscription"))
@@ -80,19 +70,11 @@ def _ssh_source(given: str | None, network: Network) -> str:
 def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path) -> dict[str, Any]:
     """Find the hosts of one's own that a run is measured on; none is asked yet.
 
-    Parameters
-    ----------
-    asked
-        `hosts`, a file; or `folder`, of this machine, by default the run's own folder.
-    scenario
-        From `hosts_file.as_own`.
-    run_folder
-        Of the run.
+    - `asked`: `hosts`, a file; or `folder`, of this machine, by default the run's own folder.
+    - `scenario`: from `hosts_file.as_own`.
+    - `run_folder`: of the run.
 
-    Raises
-    ------
-    UsageError
-        With one sentence on what is wrong with the file, or does not fit the scenario.
+    Raises UsageError with one sentence on what is wrong with the file, or does not fit the scenario.
     """
     if "hosts" in asked and "folder" in asked:
         raise UsageError("--folder goes without --hosts, which names folders itself; leave one out")
@@ -112,10 +94,7 @@ def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path)
 def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:
     """Update a run on Azure by the parameters it is resumed with: new machines let in another SSH source.
 
-    Raises
-    ------
-    UsageError
-        When they do not fit the run.
+    Raises UsageError when they do not fit the run.
     """
     used = run.manifest.get("azure")
     if not asked:
@@ -132,10 +111,7 @@ def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:
 def azure_clients(subscription_id: str | None = None) -> Clients:
     """Make clients of Azure for work without a run: prices, quota, a sweep.
 
-    Raises
-    ------
-    UsageError
-        When no subscription is named. Whether anybody is signed in shows at the first request.
+    Raises UsageError when no subscription is named. Whether anybody is signed in shows at the first request.
     """
     chosen = signin.find_subscription(subscription_id)
     return Clients(_azure({"subscription": chosen.id, "endpoint": _endpoint()}))
@@ -144,19 +120,12 @@ def azure_clients(subscription_id: str | None = None) -> Clients:
 def clients_of(run: Run, *, record: bool = True) -> Clients:
     """Make the clients for the cloud of a run.
 
-    Parameters
-    ----------
-    run
-        The run; its manifest must be this client's own word, since a sign-in goes where it leads.
-    record
-        Waits that the user is told of go to its ledger as well, and exchanges to its record if it has one.
+    - `run`: the run; its manifest must be this client's own word, since a sign-in goes where it leads.
+    - `record`: waits that the user is told of go to its ledger as well, and exchanges to its record if it has
+      one.
 
-    Raises
-    ------
-    UsageError
-        When its emulator does not run, or when nothing says which Azure subscription to use.
-    DiskbookError
-        When the run was not begun here, or its endpoint is not to be trusted now.
+    Raises UsageError when its emulator does not run, or when nothing says which Azure subscription to use.
+    Raises DiskbookError when the run was not begun here, or its endpoint is not to be trusted now.
     """
     run.check_signed()
     tell = _teller(run) if record else say

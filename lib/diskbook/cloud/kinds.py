@@ -109,18 +109,11 @@ class CloudKind:
 
     By default there is nothing to start or stop, and nothing that a run leaves outside its resource groups.
 
-    Attributes
-    ----------
-    name
-        Value of `--cloud`, and the key of its settings in a manifest.
-    provenance
-        Label of all results.
-    is_local
-        Whether its machines use the cores of this computer.
-    asks_azure
-        Whether the cloud itself decides which machine sizes exist.
-    where
-        What the doctor looked at, e.g. "on Azure".
+    - `name`: value of `--cloud`, and the key of its settings in a manifest.
+    - `provenance`: label of all results.
+    - `is_local`: whether its machines use the cores of this computer.
+    - `asks_azure`: whether the cloud itself decides which machine sizes exist.
+    - `where`: what the doctor looked at, e.g. "on Azure".
     """
 
     name = NONE
@@ -136,19 +129,11 @@ class CloudKind:
     def settings(self, asked: Mapping[str, Any], scenario: Scenario, folder: Path) -> dict[str, Any]:
         """Decide what a new run uses, for its manifest. Creates nothing.
 
-        Parameters
-        ----------
-        asked
-            Options of the command line that belong to this cloud.
-        scenario
-            The scenario, fitted.
-        folder
-            Of the run; it need not exist yet.
+        - `asked`: options of the command line that belong to this cloud.
+        - `scenario`: the scenario, fitted.
+        - `folder`: of the run; it need not exist yet.
 
-        Raises
-        ------
-        UsageError
-            If anything is missing or does not fit.
+        Raises UsageError if anything is missing or does not fit.
         """
         return dict(asked)
 
@@ -187,12 +172,8 @@ class CloudKind:
     def find(self, *, must: bool, only: str | None = None) -> Found:
         """Find where runs may have left resource groups.
 
-        Parameters
-        ----------
-        must
-            The user named this cloud: raise DiskbookError if it cannot be reached. Otherwise note it.
-        only
-            Look at the emulator of this name only.
+        - `must`: the user named this cloud: raise DiskbookError if it cannot be reached. Otherwise note it.
+        - `only`: look at the emulator of this name only.
         """
         return Found({})
 

@@ -21,10 +21,7 @@ from diskbook.results.tables import Event, Tables
 def completed(tables: Tables, run: Run, manifest: Mapping[str, Any], ledger: Iterable[Event]) -> Tables:
     """Add counters and losses to the tables of a run on volumes, and bound its reads by the counters.
 
-    Raises
-    ------
-    DiskbookError
-        When a raw file of counters is missing, changed or unreadable; the file is named.
+    Raises DiskbookError when a raw file of counters is missing, changed or unreadable; the file is named.
     """
     events = list(ledger)
     whole = replace(tables, counters=_counters(run, events), losses=_losses(run.name, events))

@@ -57,10 +57,7 @@ class Baseline:
 def given(name: str | None, disk: str | None, near_ms: float | None, far_ms: float | None) -> Baseline:
     """Take the one baseline that a user gave: a file that `learn` wrote, a run, or two numbers.
 
-    Raises
-    ------
-    UsageError
-        When there is not one, or it does not tell zones apart.
+    Raises UsageError when there is not one, or it does not tell zones apart.
     """
     if name is not None and near_ms is None and far_ms is None:
         return of_file(Path(name)) if Path(name).is_file() else of_run(name, disk)
@@ -72,17 +69,10 @@ def given(name: str | None, disk: str | None, near_ms: float | None, far_ms: flo
 def of_run(name: str, disk: str | None = None) -> Baseline:
     """Take the baseline from a run that read a zone-redundant disk from two zones or more.
 
-    Parameters
-    ----------
-    name
-        Name or folder of the run.
-    disk
-        Name of the disk in its scenario; needed where it has several such disks.
+    - `name`: name or folder of the run.
+    - `disk`: name of the disk in its scenario; needed where it has several such disks.
 
-    Raises
-    ------
-    UsageError
-        When the run has no such disk, or its nearest zone is not clear.
+    Raises UsageError when the run has no such disk, or its nearest zone is not clear.
     """
     run = open_run(name)
     trials = tables.rebuilt(run).trials
@@ -115,10 +105,7 @@ def of_run(name: str, disk: str | None = None) -> Baseline:
 def by_hand(near_ms: float, far_ms: float) -> Baseline:
     """Make a baseline of two numbers.
 
-    Raises
-    ------
-    UsageError
-        When they do not lie apart.
+    Raises UsageError when they do not lie apart.
     """
     if not 0 < near_ms < far_ms < math.inf:
         raise UsageError(
@@ -130,10 +117,7 @@ def by_hand(near_ms: float, far_ms: float) -> Baseline:
 def of_file(path: Path) -> Baseline:
     """Take the baseline from a file that `learn` wrote.
 
-    Raises
-    ------
-    UsageError
-        When it is not one, has one zone only, or the nearest zone is not clear.
+    Raises UsageError when it is not one, has one zone only, or the nearest zone is not clear.
     """
     zones = _read(path)
     if len(zones) < 2:
@@ -151,15 +135,9 @@ def of_file(path: Path) -> Baseline:
 def learn(path: Path, zone: str, probe: Probe, latencies_ms: Sequence[float]) -> pd.DataFrame:
     """Keep what reads from a zone take, in place of what was known of it; compare the zones known.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a zone, as `diskbook.stats.zone_probe.compare` has them.
+    Returns one row a zone, as `diskbook.stats.zone_probe.compare` has them.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When the file is another one, or cannot be written; it is left as it is.
+    Raises UsageError, DiskbookError when the file is another one, or cannot be written; it is left as it is.
     """
     with held(path):
         zones = _read(path) if path.exists() else {}
@@ -173,10 +151,7 @@ def learn(path: Path, zone: str, probe: Probe, latencies_ms: Sequence[float]) ->
 def held(path: Path) -> Iterator[None]:
     """Have a file for one process while it is read and written anew; others wait.
 
-    Raises
-    ------
-    DiskbookError
-        When it cannot be written.
+    Raises DiskbookError when it cannot be written.
     """
     try:
         busy = DiskbookError(f"{path} is being written by another process")

@@ -26,17 +26,11 @@ _LOGS = ("--write_", "--log_avg", "--per_job_logs")  # files that nobody would r
 class Probe:
     """What is read, and from where.
 
-    Attributes
-    ----------
-    device
-        Block device, file, or URI of an NBD export, on the machine that reads.
-    seconds
-        Of each of the reads.
-    size_gib
-        Part of the device that is read, from its start; it should hold data, since a disk answers reads of
-        blocks never written without touching its media.
-    via
-        Command that runs fio, e.g. "sudo" or "ssh node2 sudo"; empty for this machine and user.
+    - `device`: block device, file, or URI of an NBD export, on the machine that reads.
+    - `seconds`: of each of the reads.
+    - `size_gib`: part of the device that is read, from its start; it should hold data, since a disk answers
+      reads of blocks never written without touching its media.
+    - `via`: command that runs fio, e.g. "sudo" or "ssh node2 sudo"; empty for this machine and user.
     """
 
     device: str
@@ -63,10 +57,8 @@ class Probe:
 def measure(probe: Probe) -> list[float]:
     """Read the device `READS` times for some seconds, one I/O outstanding; mean total latencies in ms.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When there is no such device; with the command's own message when it cannot be read.
+    Raises UsageError, DiskbookError when there is no such device; with the command's own message when it
+    cannot be read.
     """
     sizes = (probe.seconds, probe.size_gib)
     if not all(math.isfinite(size) and size > 0 for size in sizes):

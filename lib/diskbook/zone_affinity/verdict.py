@@ -130,10 +130,8 @@ class Lesson:
 def look(probe: Probe, known: Baseline, zone: str = "", state: Path | None = None) -> Finding:
     """Measure, judge, and remember where there is a file for that; `zone` is that of the machine.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When nothing can be measured, or the state file is another one or cannot be written.
+    Raises UsageError, DiskbookError when nothing can be measured, or the state file is another one or cannot
+    be written.
     """
     place = f"zone {zone}" if zone else probe.via or socket.gethostname()
     if state is None:
@@ -150,10 +148,8 @@ def look(probe: Probe, known: Baseline, zone: str = "", state: Path | None = Non
 def learn(probe: Probe, zone: str, file: Path) -> Lesson:
     """Measure from this zone, and keep that for later looks.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When the zone has no name, nothing can be measured, or the file is another one.
+    Raises UsageError, DiskbookError when the zone has no name, nothing can be measured, or the file is
+    another one.
     """
     if not zone:
         raise UsageError("--learn needs --zone: the zone that the machine is in, e.g. --zone 2")
@@ -192,10 +188,7 @@ def last_clear(state: Path) -> dict[str, Any]:
 
     A file of ours that was cut off, as the fall of a machine may leave it, counts as none.
 
-    Raises
-    ------
-    DiskbookError
-        When the file is not one of ours; it is not overwritten.
+    Raises DiskbookError when the file is not one of ours; it is not overwritten.
     """
     try:
         text = state.read_text("utf-8") if state.exists() else ""

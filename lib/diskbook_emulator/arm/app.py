@@ -147,19 +147,11 @@ def create_app(settings: Settings, backend: Backend, state_path: Path) -> Starle
     What the state file holds is brought back before this returns: machines that ran are started again through
     the backend, with their disks. The plane itself is `app.state.plane`; call its `close` after serving.
 
-    Parameters
-    ----------
-    settings
-        Subscription, token, time scale, delays, faults.
-    backend
-        The machines' side.
-    state_path
-        SQLite file of the state, made if missing.
+    - `settings`: subscription, token, time scale, delays, faults.
+    - `backend`: the machines' side.
+    - `state_path`: SQLite file of the state, made if missing.
 
-    Raises
-    ------
-    UsageError
-        If a fault in the settings cannot be understood.
+    Raises UsageError if a fault in the settings cannot be understood.
     """
     try:
         faults = Faults(settings.faults)

@@ -60,16 +60,10 @@ class Operations:
     def start(self, kind: str, target: str, work: Work, output: str | None = None) -> str:
         """Begin an operation and return its id.
 
-        Parameters
-        ----------
-        kind
-            Name of its delay, e.g. "disk-attach".
-        target
-            Id of the resource it is about.
-        work
-            What it does.
-        output
-            Id of a resource that is its result.
+        - `kind`: name of its delay, e.g. "disk-attach".
+        - `target`: id of the resource it is about.
+        - `work`: what it does.
+        - `output`: id of a resource that is its result.
         """
         op_id = str(uuid.uuid4())
         fault = self._faults.operation(kind)

@@ -99,14 +99,9 @@ class Bucket:
 class Buckets:
     """All buckets of a control plane.
 
-    Parameters
-    ----------
-    time_scale
-        Length of a second of Azure's, in seconds of the clock; with 0 buckets are always full.
-    share
-        Part of a policy's buckets that is in force (`faults.Faults.bucket_share`).
-    now
-        The clock.
+    - `time_scale`: length of a second of Azure's, in seconds of the clock; with 0 buckets are always full.
+    - `share`: part of a policy's buckets that is in force (`faults.Faults.bucket_share`).
+    - `now`: the clock.
     """
 
     def __init__(

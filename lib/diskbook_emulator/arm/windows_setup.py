@@ -48,17 +48,10 @@ class Keys:
 def keys(properties: Json, custom_data: str) -> Keys:
     """Return the keys that the extension hands over.
 
-    Parameters
-    ----------
-    properties
-        Of the extension, with its protected settings.
-    custom_data
-        The machine's decoded custom data, where the script is.
+    - `properties`: of the extension, with its protected settings.
+    - `custom_data`: the machine's decoded custom data, where the script is.
 
-    Raises
-    ------
-    ArmError
-        VMExtensionProvisioningError, when the script would have failed or is another one.
+    Raises ArmError: VMExtensionProvisioningError, when the script would have failed or is another one.
     """
     command = str((properties.get("protectedSettings") or {}).get("commandToExecute", ""))
     arguments = _KEYS.search(command)

@@ -64,17 +64,10 @@ def name_of(folder: Path) -> str:
 def read(run: Run, tables: Collection[str] = tuple(schema.TABLES)) -> Entry:
     """Read a run as the catalogue holds it; one that is not analysed yet has no comparisons.
 
-    Parameters
-    ----------
-    run
-        Its folder.
-    tables
-        Those that are wanted.
+    - `run`: its folder.
+    - `tables`: those that are wanted.
 
-    Raises
-    ------
-    DiskbookError
-        When something of it is damaged, or it changes all the time.
+    Raises DiskbookError when something of it is damaged, or it changes all the time.
     """
     for _ in range(_ATTEMPTS):
         name = name_of(run.folder)

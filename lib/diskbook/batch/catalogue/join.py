@@ -11,15 +11,10 @@ from diskbook.results.run import Run
 def join(run: Run) -> Path:
     """Write what a run measured into the catalogue of the folder it is in, in place of its earlier entry.
 
-    Returns
-    -------
-    Path
-        The catalogue's folder.
+    Returns the catalogue's folder.
 
-    Raises
-    ------
-    DiskbookError
-        When something of the run is damaged, it is being written to, or the catalogue cannot be written.
+    Raises DiskbookError when something of the run is damaged, it is being written to, or the catalogue cannot
+    be written.
     """
     folder = layout.folder_of(run.folder.parent)
     entry = entries.read(run)

@@ -25,12 +25,8 @@ _ROWS_OF_FILE = 10_000_000
 def write_own(folder: Path, entry: Entry) -> None:
     """Write a run's own files, in place of those that it had; its row of `runs` last.
 
-    Raises
-    ------
-    DiskbookError
-        When a link is in the way, by which others' files would be written.
-    OSError
-        When there is no room, or the folder cannot be written.
+    Raises DiskbookError when a link is in the way, by which others' files would be written. Raises OSError
+    when there is no room, or the folder cannot be written.
     """
     _check_no_link(folder)
     for table in schema.TABLES:

@@ -37,24 +37,16 @@ REMEDY = "'diskbook catalog' makes it anew"
 class View:
     """All runs of a folder: those that the catalogue has as they are now, and those whose folders are read.
 
-    Attributes
-    ----------
-    runs
-        The folder of runs; of a store that of the copy of its catalogue.
-    entries
-        Of each run that the catalogue has as it is now, the name of its entry.
-    others
-        Runs that it has not, or only as they were.
-    sources
-        The same entries by what wrote them (`layout.source_of`): a run that joined again has one of each.
-    note
-        Why the catalogue could not be read, with the remedy; empty where it could, and where there is none.
-    names
-        Names of the runs that were asked for; None for all.
-    store
-        Address of the store that the runs are in; None where they are in the folder.
-    left_out
-        Runs whose folders cannot be read, and why; known once a frame was asked for.
+    - `runs`: the folder of runs; of a store that of the copy of its catalogue.
+    - `entries`: of each run that the catalogue has as it is now, the name of its entry.
+    - `others`: runs that it has not, or only as they were.
+    - `sources`: the same entries by what wrote them (`layout.source_of`): a run that joined again has one of
+      each.
+    - `note`: why the catalogue could not be read, with the remedy; empty where it could, and where there is
+      none.
+    - `names`: names of the runs that were asked for; None for all.
+    - `store`: address of the store that the runs are in; None where they are in the folder.
+    - `left_out`: runs whose folders cannot be read, and why; known once a frame was asked for.
     """
 
     runs: Path
@@ -72,15 +64,10 @@ class View:
     ) -> pd.DataFrame:
         """Rows of a table, of one scenario or all, by run; `scenario` is the last column.
 
-        Parameters
-        ----------
-        table
-            "runs", "comparisons", "trials" or "bins" (`schema`); bins of many runs do not fit memory:
-            take `batches`.
-        scenario
-            Name of a scenario.
-        columns
-            Those that are wanted.
+        - `table`: "runs", "comparisons", "trials" or "bins" (`schema`); bins of many runs do not fit memory:
+          take `batches`.
+        - `scenario`: name of a scenario.
+        - `columns`: those that are wanted.
         """
         names = [*(columns or schema.TABLES[table].names), "scenario"]
         fresh = [
@@ -96,10 +83,7 @@ class View:
     def joined(self, table: str, scenario: str | None, columns: Sequence[str]) -> pa.Table:
         """Rows of the runs that the catalogue has as they are now, as `frame`; no run's folder is read.
 
-        Raises
-        ------
-        DiskbookError
-            When a file is damaged, or the catalogue was made anew since the view.
+        Raises DiskbookError when a file is damaged, or the catalogue was made anew since the view.
         """
         if self.store and table not in stored.MIRRORED:
             raise UsageError(f"{table} of a store are read from the runs: 'diskbook fetch' brings them here")
@@ -143,19 +127,10 @@ class View:
 def view(where: Path | str | None = None, names: Collection[str] | None = None) -> View:
     """Look which runs of a folder or store the catalogue has as they are now.
 
-    Parameters
-    ----------
-    where
-        Folder of runs, or address of a store; by default this user's folder.
-    names
-        Only these runs; by default all.
+    - `where`: folder of runs, or address of a store; by default this user's folder.
+    - `names`: only these runs; by default all.
 
-    Raises
-    ------
-    UsageError
-        When there is no such folder.
-    DiskbookError
-        When a store cannot be read.
+    Raises UsageError when there is no such folder. Raises DiskbookError when a store cannot be read.
     """
     if paths.is_address(where):
         store = address.parse(str(where))
@@ -197,12 +172,8 @@ def _view(
 def runs(where: Path | str | None = None, scenario: str | None = None) -> pd.DataFrame:
     """All runs of a folder, a row each (`schema.RUNS` and `scenario`), oldest first.
 
-    Parameters
-    ----------
-    where
-        Folder of runs, or address of a store; by default this user's folder.
-    scenario
-        Only runs of this one.
+    - `where`: folder of runs, or address of a store; by default this user's folder.
+    - `scenario`: only runs of this one.
     """
     frame = view(where).frame("runs", scenario)
     return frame.sort_values(["created_utc", "run"], kind="stable", ignore_index=True)
@@ -218,15 +189,10 @@ def batches(
 ) -> Iterator[pa.RecordBatch]:
     """Rows of a table one batch after another, for what does not fit memory; runs that are joined alone.
 
-    Parameters
-    ----------
-    seen, table, scenario, columns
-        As for `View.frame`; runs that the catalogue has not as they are (`View.others`) are not in it.
+    - `seen`, `table`, `scenario`, `columns`: as for `View.frame`; runs that the catalogue has not as they are
+      (`View.others`) are not in it.
 
-    Raises
-    ------
-    DiskbookError
-        When a file is damaged or of another version of the workbook.
+    Raises DiskbookError when a file is damaged or of another version of the workbook.
     """
     names = [*(columns or schema.TABLES[table].names), "scenario"]
     files = layout.files(layout.folder_of(seen.runs), table, scenario)

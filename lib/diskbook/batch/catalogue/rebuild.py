@@ -48,12 +48,8 @@ def rebuild(folder: Path) -> Rebuilt:
 
     Runs may join and readers read meanwhile.
 
-    Raises
-    ------
-    UsageError
-        When there is no such folder.
-    DiskbookError
-        When another process does it already, or the catalogue cannot be written.
+    Raises UsageError when there is no such folder. Raises DiskbookError when another process does it already,
+    or the catalogue cannot be written.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; name one that holds runs, or a store")

@@ -66,16 +66,10 @@ def rebuild(store: Address) -> tuple[dict[str, int], list[str]]:
 def mirrored(store: Address) -> tuple[Path, list[str], dict[str, str]]:
     """Copy what is new of a store's catalogue to this machine.
 
-    Returns
-    -------
-    tuple
-        A folder with the catalogue in it, names of the store's runs, and of those that are in the catalogue
-        as they are now the names of their entries.
+    Returns a folder with the catalogue in it, names of the store's runs, and of those that are in the
+    catalogue as they are now the names of their entries.
 
-    Raises
-    ------
-    DiskbookError
-        When the store cannot be read.
+    Raises DiskbookError when the store cannot be read.
     """
     objects = open_objects(store)
     folder = _mirror(store)

@@ -45,10 +45,7 @@ class Address:
 def parse(text: str) -> Address:
     """Read an address.
 
-    Raises
-    ------
-    UsageError
-        When its scheme is unknown, it is cut short, leads upwards, or has a key in it.
+    Raises UsageError when its scheme is unknown, it is cut short, leads upwards, or has a key in it.
     """
     match = _ADDRESS.fullmatch(text)
     if match is None:
@@ -68,10 +65,7 @@ def parse(text: str) -> Address:
 def run(text: str) -> Address:
     """Read the address of a run, which lies in a store.
 
-    Raises
-    ------
-    UsageError
-        When it names a container or bucket alone, or see `parse`.
+    Raises UsageError when it names a container or bucket alone, or see `parse`.
     """
     address = parse(text)
     if "/" not in address.path.strip("/") and address.scheme != "file":

@@ -33,10 +33,7 @@ class Folder:
     def entries(self) -> dict[str, Entry]:
         """All files but the ledger.
 
-        Raises
-        ------
-        DiskbookError
-            When one is a link, or has a name that a store cannot have.
+        Raises DiskbookError when one is a link, or has a name that a store cannot have.
         """
         return dict(self._entries())
 

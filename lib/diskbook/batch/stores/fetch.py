@@ -30,12 +30,8 @@ class AnotherRunError(DiskbookError):
 def cached(address: Address | str, check: Check = lambda folder: None) -> Path:
     """Folder with a run as it was when it was last whole, fetched unless it is here already.
 
-    Raises
-    ------
-    UsageError
-        When there is no run of that address, or none that has ever been whole.
-    DiskbookError
-        When what is stored is damaged, or no run to `check`.
+    Raises UsageError when there is no run of that address, or none that has ever been whole. Raises
+    DiskbookError when what is stored is damaged, or no run to `check`.
     """
     address = addresses.run(address) if isinstance(address, str) else address
     objects, state = _read(address)
@@ -56,30 +52,16 @@ def fetch(
 ) -> bool:
     """Bring a run into a folder, or one that is there up to date.
 
-    Parameters
-    ----------
-    address
-        The run.
-    folder
-        Its folder; one that is there must be an earlier or later state of the same run.
-    unfinished
-        As far as it has come, also where it is not whole.
-    check
-        Called with the run's manifest, ledger and new files, before any of it gets into `folder`.
+    - `address`: the run.
+    - `folder`: its folder; one that is there must be an earlier or later state of the same run.
+    - `unfinished`: as far as it has come, also where it is not whole.
+    - `check`: called with the run's manifest, ledger and new files, before any of it gets into `folder`.
 
-    Returns
-    -------
-    bool
-        Whether anything was fetched; what is here may be further on than what is there.
+    Returns whether anything was fetched; what is here may be further on than what is there.
 
-    Raises
-    ------
-    UsageError
-        When there is no such run, or it is not whole and that was not asked for.
-    AnotherRunError
-        When the folder holds another run.
-    DiskbookError
-        When what is stored is damaged, or no run to `check`.
+    Raises UsageError when there is no such run, or it is not whole and that was not asked for. Raises
+    AnotherRunError when the folder holds another run. Raises DiskbookError when what is stored is damaged, or
+    no run to `check`.
     """
     objects, state = _read(address)
     if not unfinished:
@@ -98,19 +80,12 @@ def fetch(
 def fetch_part(address: Address, folder: Path, belongs: Callable[[str], bool]) -> State:
     """Bring the ledger of a run and a part of its files, as far as it has come.
 
-    Parameters
-    ----------
-    address
-        The run.
-    folder
-        Where to; it then is no whole run, and nothing goes on with it. Not made where there is no run yet.
-    belongs
-        Whether a file belongs to the part, by its path.
+    - `address`: the run.
+    - `folder`: where to; it then is no whole run, and nothing goes on with it. Not made where there is no run
+      yet.
+    - `belongs`: whether a file belongs to the part, by its path.
 
-    Returns
-    -------
-    State
-        All that is stored.
+    Returns all that is stored.
     """
     objects = open_objects(address)
     state = lease.read(objects).state

@@ -49,10 +49,7 @@ class Log:
     def refresh(self) -> None:
         """Read the records that are new.
 
-        Raises
-        ------
-        DiskbookError
-            When one is damaged, or does not follow the others.
+        Raises DiskbookError when one is damaged, or does not follow the others.
         """
         known = {} if self.state.number else self._all()
         while True:
@@ -87,10 +84,7 @@ class Hold:
     def beat(self) -> None:
         """Show a sign of life.
 
-        Raises
-        ------
-        LeaseLostError
-            When another owns the run, or none could be shown for a whole lease.
+        Raises LeaseLostError when another owns the run, or none could be shown for a whole lease.
         """
         began = time.monotonic()
         with self._lock:
@@ -119,15 +113,9 @@ class Hold:
     def append(self, kind: Kind, **fields: Any) -> bool:
         """Make the next record of the log.
 
-        Returns
-        -------
-        bool
-            False when an earlier record of ours, whose answer was lost, has that number: think again.
+        Returns false when an earlier record of ours, whose answer was lost, has that number: think again.
 
-        Raises
-        ------
-        LeaseLostError
-            When another owns the run; nothing is written then.
+        Raises LeaseLostError when another owns the run; nothing is written then.
         """
         with self._lock:
             self.check()
@@ -147,12 +135,8 @@ def read(objects: Objects) -> Log:
 def claim(objects: Objects, lease_s: float = LEASE_S) -> Hold:
     """Own a run; waits a lease where its last owner shows no sign of life.
 
-    Raises
-    ------
-    HeldError
-        When somebody works on it.
-    DiskbookError
-        When its log cannot be written to, or the lease has no length.
+    Raises HeldError when somebody works on it. Raises DiskbookError when its log cannot be written to, or the
+    lease has no length.
     """
     if not 0 < lease_s <= _LONGEST_S:
         raise DiskbookError(f"a lease of {lease_s} s: choose more than 0 and at most {_LONGEST_S:.0f} s")

@@ -40,12 +40,8 @@ class Objects(Protocol):
     def read(self, name: str, most: int = WHOLE) -> bytes:
         """Content of an object of at most so many bytes.
 
-        Raises
-        ------
-        FileNotFoundError
-            When there is none.
-        NotAsStoredError
-            When it is larger, or no plain file.
+        Raises FileNotFoundError when there is none. Raises NotAsStoredError when it is larger, or no plain
+        file.
         """
 
     def create(self, name: str, content: bytes) -> bool:
@@ -61,10 +57,7 @@ class Objects(Protocol):
 def open_objects(address: Address, patience_s: float = PATIENCE_S) -> Objects:
     """Open a place in a store; nothing is asked of it yet.
 
-    Raises
-    ------
-    UsageError
-        When the packages that talk to it are not installed.
+    Raises UsageError when the packages that talk to it are not installed.
     """
     if address.scheme == "file":
         return LocalObjects(address)

@@ -45,19 +45,11 @@ class Pushed:
 def push(folder: Path, store: Address, whole: bool = True) -> Pushed:
     """Copy a run into a store; readers see all of it or what was there before.
 
-    Parameters
-    ----------
-    folder
-        The run's folder.
-    store
-        Where its folder goes.
-    whole
-        Whether it is finished: readers see it from then on.
+    - `folder`: the run's folder.
+    - `store`: where its folder goes.
+    - `whole`: whether it is finished: readers see it from then on.
 
-    Raises
-    ------
-    DiskbookError
-        When another works on it there, or it is not the run that is there.
+    Raises DiskbookError when another works on it there, or it is not the run that is there.
     """
     address = store / _name(folder)
     objects = open_objects(address)
@@ -124,10 +116,7 @@ def store_new(hold: Hold, folder: Folder) -> int:
 def check_follows(state: State, files: Mapping[str, Entry], ledger: bytes, objects: Objects) -> None:
     """Make sure that a folder is what is stored, and what came after it.
 
-    Raises
-    ------
-    DiskbookError
-        When the ledger was changed or is older, or a raw result is missing or another.
+    Raises DiskbookError when the ledger was changed or is older, or a raw result is missing or another.
     """
     where = objects.address
     stored = ledger_of(state, objects)
@@ -152,10 +141,7 @@ def ledger_of(state: State, objects: Objects) -> bytes:
 def read(objects: Objects, name: str, entry: Entry) -> bytes:
     """Content of a stored file, which is what was stored.
 
-    Raises
-    ------
-    DiskbookError
-        When it is missing or larger, or its hash is another.
+    Raises DiskbookError when it is missing or larger, or its hash is another.
     """
     place = records.place_of(name, entry)
     for _ in range(_READS):

@@ -86,10 +86,7 @@ def place_of(path: str, entry: Entry) -> str:
 def read(content: bytes, where: str) -> Record:
     """Read a record, which anybody may have written who can write to the store.
 
-    Raises
-    ------
-    DiskbookError
-        When it is damaged, or names a file outside of the run's folder.
+    Raises DiskbookError when it is damaged, or names a file outside of the run's folder.
     """
     try:
         record = Record.model_validate_json(content)
@@ -145,10 +142,7 @@ class State:
     def add(self, record: Record, content: bytes, where: str) -> None:
         """Take the next record in.
 
-        Raises
-        ------
-        DiskbookError
-            When it is not the next of this log.
+        Raises DiskbookError when it is not the next of this log.
         """
         if record.number != self.number + 1 or record.previous != self.digest:
             raise DiskbookError(

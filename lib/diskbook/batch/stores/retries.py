@@ -39,26 +39,14 @@ class UnreachableError(StoreError):
 def patiently(do: Callable[[], _Answer], where: str, patience_s: float = PATIENCE_S) -> _Answer:
     """Ask a store, and again while its answers are such as pass by themselves.
 
-    Parameters
-    ----------
-    do
-        Asks once; asking again must do no harm.
-    where
-        What is asked for, in the sentence of an error.
-    patience_s
-        How long to go on.
+    - `do`: asks once; asking again must do no harm.
+    - `where`: what is asked for, in the sentence of an error.
+    - `patience_s`: how long to go on.
 
-    Returns
-    -------
-    object
-        What `do` returns.
+    Returns what `do` returns.
 
-    Raises
-    ------
-    FileNotFoundError, FileExistsError
-        As they come: they are answers.
-    StoreError
-        With the store's reason; UnreachableError when it went on failing.
+    Raises FileNotFoundError, FileExistsError as they come: they are answers. Raises StoreError with the
+    store's reason; UnreachableError when it went on failing.
     """
     deadline, wait = time.monotonic() + patience_s, _FIRST_WAIT_S
     while True:

@@ -74,37 +74,20 @@ def keeping(
 ) -> Iterator[Hold]:
     """Own a run in a store for the length of a with block, and keep it there.
 
-    Parameters
-    ----------
-    folder
-        The run's folder; what is new in it is stored about every third of a lease.
-    address
-        The run in the store.
-    lost
-        Called once, from another thread, when the run must not be worked on any more.
-    is_whole
-        Asked at the end: whether the run is finished, so that readers may see it.
-    lease_s
-        For how long the run is taken for owned without a sign of life.
-    prepare
-        Called with what is stored as soon as the run is owned; makes the folder, or brings it up to date.
-    is_void
-        Asked when the block ends with an error: whether nothing of the run is to stay in the store. What
-        another process had stored there stays.
+    - `folder`: the run's folder; what is new in it is stored about every third of a lease.
+    - `address`: the run in the store.
+    - `lost`: called once, from another thread, when the run must not be worked on any more.
+    - `is_whole`: asked at the end: whether the run is finished, so that readers may see it.
+    - `lease_s`: for how long the run is taken for owned without a sign of life.
+    - `prepare`: called with what is stored as soon as the run is owned; makes the folder, or brings it up to
+      date.
+    - `is_void`: asked when the block ends with an error: whether nothing of the run is to stay in the store.
+      What another process had stored there stays.
 
-    Yields
-    ------
-    Hold
-        What is owned.
+    Yields what is owned.
 
-    Raises
-    ------
-    LeaseLostError
-        At the end, when the run has gone to another; what was stored until then is whole.
-    HeldError
-        When another works on it.
-    DiskbookError
-        When the end cannot be stored.
+    Raises LeaseLostError at the end, when the run has gone to another; what was stored until then is whole.
+    Raises HeldError when another works on it. Raises DiskbookError when the end cannot be stored.
     """
     hold = lease.claim(open_objects(address, lease_s), lease_s)
     keeper = Keeper(hold, Folder(folder), lost)

@@ -36,20 +36,11 @@ class Verified:
 def verify(place: Address) -> Iterator[Verified]:
     """Read all that is stored, run after run.
 
-    Parameters
-    ----------
-    place
-        A store, or one run of it.
+    - `place`: a store, or one run of it.
 
-    Yields
-    ------
-    Verified
-        One a run.
+    Yields one a run.
 
-    Raises
-    ------
-    UsageError
-        When there is no run.
+    Raises UsageError when there is no run.
     """
     sizes = open_objects(place).names()
     own = [name for name in sizes if name.startswith(f"{records.FOLDER}/")]

@@ -23,12 +23,8 @@ _ID = re.compile(r"/resourcegroups/(?P<group>[^/]+)/providers/.*/(?P<name>[^/]+)
 class Attachments:
     """Disks and machines of one replicate, moved by attachDetachDataDisks.
 
-    Parameters
-    ----------
-    clients, run
-        Where to ask, and where to record the time of each operation.
-    replicate
-        Entry of the manifest: ids of machines and disks.
+    - `clients`, `run`: where to ask, and where to record the time of each operation.
+    - `replicate`: entry of the manifest: ids of machines and disks.
     """
 
     def __init__(self, clients: Clients, run: Run, replicate: dict[str, Any]) -> None:
@@ -52,10 +48,7 @@ class Attachments:
     def move(self, disk: Disk, machine: str) -> int:
         """Have the disk on the machine, taking it from another one where it cannot be shared.
 
-        Returns
-        -------
-        int
-            The LUN.
+        Returns the LUN.
         """
         places = self.where(disk.name)
         for other, lun in places:
@@ -80,25 +73,16 @@ class Attachments:
     def attach(self, disk: Disk, machine: str) -> int:
         """Attach at the lowest free LUN, read the attachment back, and record what Azure says of it.
 
-        Raises
-        ------
-        DiskbookError
-            With Azure's own message, or when the attachment is not what was asked for.
+        Raises DiskbookError with Azure's own message, or when the attachment is not what was asked for.
         """
         return self._attach([disk], machine, {row.lun for row in self._data_disks(machine)})[disk.name]
 
     def attach_all(self, disks: Sequence[Disk], machine: str) -> dict[str, int]:
         """Have disks on a machine, each for itself: attach those that it lacks, in order, by one request.
 
-        Returns
-        -------
-        dict
-            Name to LUN, as Azure says.
+        Returns name to LUN, as Azure says.
 
-        Raises
-        ------
-        DiskbookError
-            As `attach` does.
+        Raises DiskbookError as `attach` does.
         """
         rows = self._data_disks(machine)
         lun_of = {row.managed_disk.id.lower(): row.lun for row in rows if row.managed_disk}
@@ -165,12 +149,8 @@ def group_and_name(resource_id: str) -> tuple[str, str]:
 class Power:
     """Power of the machines of one replicate.
 
-    Parameters
-    ----------
-    clients, run
-        Where to ask, and where to record the time of each operation.
-    replicate
-        Entry of the manifest.
+    - `clients`, `run`: where to ask, and where to record the time of each operation.
+    - `replicate`: entry of the manifest.
     """
 
     def __init__(self, clients: Clients, run: Run, replicate: Mapping[str, Any]) -> None:
@@ -181,17 +161,10 @@ class Power:
     def off(self, failure: str, machine: str) -> None:
         """Have a machine fail, and wait until Azure says that it is off.
 
-        Parameters
-        ----------
-        failure
-            crash: power cut (`skipShutdown`); stop: shutdown, its place is kept; deallocate.
-        machine
-            Its scenario name.
+        - `failure`: crash: power cut (`skipShutdown`); stop: shutdown, its place is kept; deallocate.
+        - `machine`: its scenario name.
 
-        Raises
-        ------
-        DiskbookError
-            With Azure's own message.
+        Raises DiskbookError with Azure's own message.
         """
         machines = self.clients.compute.virtual_machines
         place = group_and_name(self._ids[machine])

@@ -53,10 +53,7 @@ _filling = threading.Lock()
 def fill_models(package: str) -> None:
     """Fill in all models of a package of the SDK; threads may use them from then on.
 
-    Parameters
-    ----------
-    package
-        Such as "azure.mgmt.compute".
+    - `package`: such as "azure.mgmt.compute".
     """
     models = vars(importlib.import_module(f"{package}.models")).values()
     ancestors = {cls for model in models if isinstance(model, type) for cls in model.__mro__}
@@ -82,12 +79,8 @@ _POLL = re.compile(r"/(locations/[^/]+/\w*operations|operation(results|statuses)
 def poll_interval_s(so_far_s: float, asked_s: float = 0.0) -> int:
     """Whole seconds to the next poll of an operation.
 
-    Parameters
-    ----------
-    so_far_s
-        How long it has been waited for.
-    asked_s
-        The longest time between polls that Azure has named for it.
+    - `so_far_s`: how long it has been waited for.
+    - `asked_s`: the longest time between polls that Azure has named for it.
     """
     return max(LEAST_S, round(max(so_far_s, asked_s) * SHARE))
 
@@ -158,14 +151,9 @@ class Clients:
 
     They take bodies as plain dicts in wire names, which the SDK's annotations do not allow for.
 
-    Parameters
-    ----------
-    cloud
-        Which Azure.
-    tell
-        Takes a line for the user where a request has to wait; by default it is printed.
-    recorder
-        Records what is sent and answered, if the run is to be recorded.
+    - `cloud`: which Azure.
+    - `tell`: takes a line for the user where a request has to wait; by default it is printed.
+    - `recorder`: records what is sent and answered, if the run is to be recorded.
     """
 
     cloud: Cloud

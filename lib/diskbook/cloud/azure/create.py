@@ -36,16 +36,10 @@ class Place:
 class Maker:
     """Creates the things of one resource group.
 
-    Parameters
-    ----------
-    clients, run
-        Where to ask, and where to record the time of each operation.
-    place
-        The group, which is there.
-    zones
-        Logical zone to physical one.
-    asked_network
-        The scenario's network.
+    - `clients`, `run`: where to ask, and where to record the time of each operation.
+    - `place`: the group, which is there.
+    - `zones`: logical zone to physical one.
+    - `asked_network`: the scenario's network.
     """
 
     clients: Clients
@@ -90,16 +84,10 @@ class Maker:
     def interface(self, name: str, spec: Machine, parts: Mapping[str, str], size: offers.Size) -> Any:
         """Create a machine's network interface and read it back.
 
-        Parameters
-        ----------
-        name
-            The machine's name in Azure.
-        spec
-            The machine as the scenario asks for it.
-        parts
-            Ids of `subnet`, `group` (the security group) and, with a public one, `address`.
-        size
-            What the machine's size can do.
+        - `name`: the machine's name in Azure.
+        - `spec`: the machine as the scenario asks for it.
+        - `parts`: ids of `subnet`, `group` (the security group) and, with a public one, `address`.
+        - `size`: what the machine's size can do.
         """
         accelerated = spec.accelerated_networking and size.accelerated_networking
         address = parts.get("address")

@@ -44,10 +44,7 @@ _TOOL_START_S = 0.6  # what a tool's start and the fetching of its output cost, 
 def check_hours(hours: float) -> float:
     """Check a lifetime in hours that a user gave.
 
-    Raises
-    ------
-    UsageError
-        When Azure's schedule might miss it for a day, or it is so long that it caps nothing.
+    Raises UsageError when Azure's schedule might miss it for a day, or it is so long that it caps nothing.
     """
     if not LEAST_H <= hours <= LONGEST_H:
         raise UsageError(
@@ -103,10 +100,7 @@ def expired_groups(manifest: Mapping[str, Any]) -> list[str]:
 def check_not_past(run: Run, group: str) -> None:
     """Make sure that a resource group has not expired: its machines are down on purpose.
 
-    Raises
-    ------
-    DiskbookError
-        When it has.
+    Raises DiskbookError when it has.
     """
     if group in expired_groups(run.manifest):
         raise DiskbookError(
@@ -118,10 +112,7 @@ def check_not_past(run: Run, group: str) -> None:
 def check_stands_at(run: Run, group: str, when: datetime) -> None:
     """Make sure that the machines of a resource group still run at a time for which they would wait.
 
-    Raises
-    ------
-    DiskbookError
-        When they will have shut down.
+    Raises DiskbookError when they will have shut down.
     """
     rows = [row for row in run.manifest["resource_groups"] if row["name"] == group]
     expires = next((row["expires_utc"] for row in rows if row.get("expires_utc")), None)
@@ -143,19 +134,11 @@ def check_fits(
 ) -> None:
     """Make sure that what is to be measured can be, before the machines shut down.
 
-    Parameters
-    ----------
-    manifest
-        Of the run; it says how long its machines may stand.
-    scenario, blocks
-        What is to be measured.
-    at_once
-        How many replicates are measured at the same time.
+    - `manifest`: of the run; it says how long its machines may stand.
+    - `scenario`, `blocks`: what is to be measured.
+    - `at_once`: how many replicates are measured at the same time.
 
-    Raises
-    ------
-    UsageError
-        When it cannot; with the lifetime that would do.
+    Raises UsageError when it cannot; with the lifetime that would do.
     """
     listed = list(blocks)
     busy_s = {
@@ -254,21 +237,12 @@ def schedule(
     What comes of it goes into the ledger. A refusal stops nothing: the timer in the machine is set, and the
     group is swept after its expiry.
 
-    Parameters
-    ----------
-    clients, run
-        Where to ask, and where to record it.
-    machine, machine_id
-        Name and id of the machine in Azure.
-    region, tags
-        As of all that the run creates; `diskbook-expires` is the time.
-    local
-        Whether its OS disk is ephemeral: Azure deallocates no such machine.
+    - `clients`, `run`: where to ask, and where to record it.
+    - `machine`, `machine_id`: name and id of the machine in Azure.
+    - `region`, `tags`: as of all that the run creates; `diskbook-expires` is the time.
+    - `local`: whether its OS disk is ephemeral: Azure deallocates no such machine.
 
-    Returns
-    -------
-    bool
-        Whether Azure will.
+    Returns whether Azure will.
     """
     expires = datetime.fromisoformat(tags["diskbook-expires"])
     at = None if local else shutdown_time(expires, datetime.now(UTC))

@@ -31,10 +31,7 @@ def versions(
     Those that its manifest has are kept; others are asked for and written there. `traits` are those of the
     sizes of its machines, by name.
 
-    Raises
-    ------
-    DiskbookError
-        When a region lists no version of an image.
+    Raises DiskbookError when a region lists no version of an image.
     """
     known: dict[str, str] = dict(run.manifest.get("images") or {})
     missing = sorted(needed(scenario, traits) - known.keys())
@@ -57,10 +54,7 @@ def needed(scenario: Scenario, traits: Mapping[str, Traits] = MappingProxyType({
 def latest(clients: Clients, region: str, name: str) -> str:
     """Ask for the newest version of an image of `arm.IMAGES` that a region lists.
 
-    Raises
-    ------
-    DiskbookError
-        When it lists none.
+    Raises DiskbookError when it lists none.
     """
     image = arm.IMAGES[name]
     listed = clients.compute.virtual_machine_images.list(

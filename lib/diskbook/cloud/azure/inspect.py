@@ -46,27 +46,16 @@ print(json.dumps(results))
 def inspect_machine(folder: Path, spec: Machine, machines: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Sign in to a machine, wait until it is set up, and ask what only it can tell.
 
-    Parameters
-    ----------
-    folder
-        Of the run.
-    spec
-        The machine as the scenario asks for it.
-    machines
-        Entries of the manifest of all machines of its replicate, by scenario name. `reached_at` is where
-        other machines reach one.
+    - `folder`: of the run.
+    - `spec`: the machine as the scenario asks for it.
+    - `machines`: entries of the manifest of all machines of its replicate, by scenario name. `reached_at` is
+      where other machines reach one.
 
-    Returns
-    -------
-    dict
-        `kernel`, `tool_version` and `round_trips`: the way to each machine of another zone and back, with
-        `to`, both physical (else logical) zones, `median_ms`, `min_ms` and `n`. Where no probe got through,
-        and on a machine without Python, n is 0 and there are no times. Windows machines are not asked.
+    Returns `kernel`, `tool_version` and `round_trips`: the way to each machine of another zone and back, with
+    `to`, both physical (else logical) zones, `median_ms`, `min_ms` and `n`. Where no probe got through, and
+    on a machine without Python, n is 0 and there are no times. Windows machines are not asked.
 
-    Raises
-    ------
-    DiskbookError
-        When it cannot be reached, or has no tool.
+    Raises DiskbookError when it cannot be reached, or has no tool.
     """
     host = private.host_of(machines[spec.name], folder)
     tool = registry.TOOLS[spec.tools[0]]
@@ -115,14 +104,9 @@ def _not_set_up(name: str, output: Output) -> str:
 def advice(error: UnreachableError, ssh_source: str, *, private: bool) -> str:
     """Say what keeps a new machine from being reached, the likeliest first.
 
-    Parameters
-    ----------
-    error
-        Its cause tells a machine that is silent from one that refuses.
-    ssh_source
-        From where the machines let in SSH.
-    private
-        Whether the machines have no public address.
+    - `error`: its cause tells a machine that is silent from one that refuses.
+    - `ssh_source`: from where the machines let in SSH.
+    - `private`: whether the machines have no public address.
     """
     keep = "keep it for a look with --debug-minutes 10"
     if isinstance(error.__cause__, paramiko.AuthenticationException):

@@ -28,10 +28,7 @@ _MAIN = {"virtualMachines": "machine", "disks": "disk"}  # named first: they cos
 def find_group(clients: Clients, group: str) -> Any | None:
     """Return a resource group, None where there is none.
 
-    Raises
-    ------
-    DiskbookError
-        When the cloud does not say.
+    Raises DiskbookError when the cloud does not say.
     """
     try:
         return clients.resource.resource_groups.get(group)
@@ -75,10 +72,7 @@ def tell_elsewhere(clients: Clients, run: Run) -> None:
 
     A run makes nothing there, and anybody may write a tag, so it is left alone and no failure of the run.
 
-    Raises
-    ------
-    DiskbookError
-        When Azure does not say.
+    Raises DiskbookError when Azure does not say.
     """
     rows = run.manifest["resource_groups"]
     if not all(row["deleted_utc"] for row in rows):
@@ -101,10 +95,7 @@ def tell_elsewhere(clients: Clients, run: Run) -> None:
 def elsewhere(clients: Clients, run: str, groups: Collection[str]) -> list[str]:
     """Find what carries a run's tag outside of its resource groups: there should be nothing.
 
-    Returns
-    -------
-    list of str
-        Ids of resources and groups. They are for the user to judge, not to be deleted.
+    Returns ids of resources and groups. They are for the user to judge, not to be deleted.
     """
     tagged = f"tagName eq 'diskbook-run' and tagValue eq '{run}'"
     own = {group.lower() for group in groups}
@@ -136,10 +127,7 @@ _SHOWN = 5  # resources that are named one by one
 def new_group(clients: Clients, run: Run, number: int) -> str:
     """Name for the run's next resource group; there is none of that name yet.
 
-    Raises
-    ------
-    DiskbookError
-        When there is one all the same: it is somebody else's, and nothing is put into it.
+    Raises DiskbookError when there is one all the same: it is somebody else's, and nothing is put into it.
     """
     group = f"diskbook-{run.name}-{number}-{secrets.token_hex(4)}"
     if find_group(clients, group) is not None:
@@ -150,17 +138,10 @@ def new_group(clients: Clients, run: Run, number: int) -> str:
 def check_owner(clients: Clients, run: Run, group: Any) -> None:
     """Make sure that a resource group is the run's own, whatever others have put into it.
 
-    Parameters
-    ----------
-    clients, run
-        Of the run.
-    group
-        The group as Azure shows it.
+    - `clients`, `run`: of the run.
+    - `group`: the group as Azure shows it.
 
-    Raises
-    ------
-    DiskbookError
-        When it is not, with the reason. Then nothing in it may be touched.
+    Raises DiskbookError when it is not, with the reason. Then nothing in it may be touched.
     """
     tags = group.tags or {}
     reason = None

@@ -58,10 +58,7 @@ def run_key(folder: Path) -> Path:
 
     Its public key is signed: a key that somebody put into the folder would open the machines to them.
 
-    Raises
-    ------
-    DiskbookError
-        When there is one that was not made by this client for this run.
+    Raises DiskbookError when there is one that was not made by this client for this run.
     """
     path = folder / "keys" / "id_ed25519"
     if not path.exists():

@@ -38,17 +38,11 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> Non
     Its machines go first, and with them what they hold. Network and security group belong to all replicates
     of the group and cost nothing: they stay.
 
-    Parameters
-    ----------
-    clients, run, group
-        The group must be the run's own (`inventory.check_owner`), or the one that the user named.
-    number
-        Of the replicate.
+    - `clients`, `run`, `group`: the group must be the run's own (`inventory.check_owner`), or the one that
+      the user named.
+    - `number`: of the replicate.
 
-    Raises
-    ------
-    DiskbookError
-        With Azure's own message, or when something of it is left.
+    Raises DiskbookError with Azure's own message, or when something of it is left.
     """
     resource = inventory.find_group(clients, group)
     if resource is None:
@@ -75,17 +69,10 @@ def remove_own(clients: Clients, group: str, is_own: Callable[[Any], bool]) -> l
 
     A deletion that Azure refuses keeps no other resource standing.
 
-    Parameters
-    ----------
-    clients
-        Of the group's cloud.
-    group, is_own
-        The group, and which of its resources are the run's, by id, name and tags.
+    - `clients`: of the group's cloud.
+    - `group`, `is_own`: the group, and which of its resources are the run's, by id, name and tags.
 
-    Returns
-    -------
-    list of str
-        What could not be deleted: a resource of the run and Azure's reason, per entry.
+    Returns what could not be deleted: a resource of the run and Azure's reason, per entry.
     """
     rows = inventory.contents(clients, group)
     witnessed = any("/storageaccounts/" in row.id.lower() for row in rows if is_own(row))
@@ -206,12 +193,8 @@ def missing(clients: Clients, group: str) -> str:
 def is_own(row: Any, subscription: str, group: str, prefix: str) -> bool:
     """Whether a resource of an existing group is of the run with a prefix.
 
-    Parameters
-    ----------
-    row
-        The resource: its id, name and tags.
-    subscription, group, prefix
-        Where it is, and how the names of the run's resources begin.
+    - `row`: the resource: its id, name and tags.
+    - `subscription`, `group`, `prefix`: where it is, and how the names of the run's resources begin.
     """
     name = row.name.lower()
     if re.search(rf"/disks/{prefix}r\d+-[^/]+-os$", row.id.lower()):
@@ -256,15 +239,9 @@ def parts(clients: Clients, group: str) -> Iterator[Part]:
 def remove(clients: Clients, group: str, prefix: str, run: str, say: Say) -> bool:
     """Delete a run's resources from an existing group, and read back that they are gone.
 
-    Returns
-    -------
-    bool
-        Whether the group is there.
+    Returns whether the group is there.
 
-    Raises
-    ------
-    DiskbookError
-        If something is left, with Azure's reasons.
+    Raises DiskbookError if something is left, with Azure's reasons.
     """
     if inventory.find_group(clients, group) is None:
         return False

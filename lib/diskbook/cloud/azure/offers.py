@@ -296,16 +296,10 @@ def measured_sizes(clients: Clients, region: str, names: Set[str]) -> dict[str, 
     Base limits come from the API. Burst limits are not in resource SKUs: they come from the dated table
     data/reference/vm-sizes.csv. Where the two disagree, it is said in one line a size.
 
-    Returns
-    -------
-    dict
-        By size. Limits are `iops`, `mb_s`, `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s` (None
-        where there is none, or none is known; MB are 10^6 bytes).
+    Returns by size. Limits are `iops`, `mb_s`, `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s` (None
+    where there is none, or none is known; MB are 10^6 bytes).
 
-    Raises
-    ------
-    DiskbookError
-        When the region does not offer a size.
+    Raises DiskbookError when the region does not offer a size.
     """
     offered = sizes(clients, region)
     missing = {name for name in names if name.lower() not in offered}

@@ -171,21 +171,12 @@ def problems(
 ) -> list[str]:
     """Hold a scenario against what a region offers.
 
-    Parameters
-    ----------
-    here
-        What the scenario's region offers.
-    elsewhere
-        Called for the other regions when one has to be found.
-    replicates
-        How many are still to be created.
-    today
-        The day to judge retired sizes by.
+    - `here`: what the scenario's region offers.
+    - `elsewhere`: called for the other regions when one has to be found.
+    - `replicates`: how many are still to be created.
+    - `today`: the day to judge retired sizes by.
 
-    Returns
-    -------
-    list of str
-        One sentence a problem, none twice; empty when everything can be had.
+    Returns one sentence a problem, none twice; empty when everything can be had.
     """
     sentences: list[str] = []
     for machine in scenario.machine:

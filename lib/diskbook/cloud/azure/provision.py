@@ -44,26 +44,14 @@ def run_steps(
 
     When one fails, those under way are waited for and none is begun any more.
 
-    Parameters
-    ----------
-    steps
-        By name.
-    done
-        Called with name and result of each step, in the calling thread, in the order they end.
-    at_once
-        How many steps may be under way.
+    - `steps`: by name.
+    - `done`: called with name and result of each step, in the calling thread, in the order they end.
+    - `at_once`: how many steps may be under way.
 
-    Returns
-    -------
-    dict
-        The results by name.
+    Returns the results by name.
 
-    Raises
-    ------
-    Exception
-        What the first step to fail raised.
-    graphlib.CycleError
-        When steps need one another in a circle.
+    Raises Exception: what the first step to fail raised. Raises graphlib.CycleError when steps need one
+    another in a circle.
     """
     order = TopologicalSorter({name: step.needs for name, step in steps.items()})
     order.prepare()
@@ -94,17 +82,10 @@ def longest_chain(
 ) -> tuple[float, list[str]]:
     """Find the chain of steps that takes longest: no order of doing them is faster.
 
-    Parameters
-    ----------
-    needs
-        For each step the steps it needs.
-    duration_s
-        Seconds of each step; 0 for those not named.
+    - `needs`: for each step the steps it needs.
+    - `duration_s`: seconds of each step; 0 for those not named.
 
-    Returns
-    -------
-    tuple
-        Its duration in seconds, and its steps in order.
+    Returns its duration in seconds, and its steps in order.
     """
     best: dict[str, tuple[float, list[str]]] = {}
     for name in TopologicalSorter(needs).static_order():
@@ -174,24 +155,15 @@ def replicates(
 ) -> None:
     """Create machines and disks of replicates, all in parallel; read every setting back.
 
-    Parameters
-    ----------
-    clients, run, scenario, place
-        What is created where.
-    zones
-        Logical zone to physical one.
-    numbers
-        Of the replicates.
-    keep
-        Takes each replicate's entry of the manifest as soon as it is complete: for each machine id, size,
-        zones, limits, read-back and host; for each disk id, zones, limits and read-back; round-trip times;
-        the storage account of a witness, without its key.
+    - `clients`, `run`, `scenario`, `place`: what is created where.
+    - `zones`: logical zone to physical one.
+    - `numbers`: of the replicates.
+    - `keep`: takes each replicate's entry of the manifest as soon as it is complete: for each machine id,
+      size, zones, limits, read-back and host; for each disk id, zones, limits and read-back; round-trip
+      times; the storage account of a witness, without its key.
 
-    Raises
-    ------
-    DiskbookError
-        When Azure refuses something, with its own message, or when a setting is not what was asked for.
-        Replicates that were complete by then have been kept.
+    Raises DiskbookError when Azure refuses something, with its own message, or when a setting is not what was
+    asked for. Replicates that were complete by then have been kept.
     """
     keys.run_key(run.folder)  # made here, once: the steps run side by side
     maker = Maker(clients, run, place, zones, scenario.network)

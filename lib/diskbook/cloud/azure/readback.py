@@ -76,10 +76,7 @@ def check_disk(asked: model.Disk, resource: Any) -> None:
 
     The tier is compared where Azure names one, which it does for Premium SSD.
 
-    Raises
-    ------
-    DiskbookError
-        Naming disk, setting and both values.
+    Raises DiskbookError: naming disk, setting and both values.
     """
     expected: dict[str, Any] = {
         "sku": asked.sku,
@@ -179,10 +176,7 @@ def check_attachment(name: str, asked: Mapping[str, Any], resource: Any) -> dict
     """Make sure that a machine has a disk as the request (`requests.attachment`) asked; raises as
     `check_disk` does.
 
-    Returns
-    -------
-    dict
-        The attachment's settings as Azure reports them.
+    Returns the attachment's settings as Azure reports them.
     """
     attachments = [
         {

@@ -32,12 +32,8 @@ _SINGLE_TRY: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_
 class Recovery:
     """Looks after the machines of one replicate while it is measured.
 
-    Parameters
-    ----------
-    clients, run
-        Where to ask, and where to record what was found and done.
-    replicate
-        Entry of the manifest: ids of machines and disks.
+    - `clients`, `run`: where to ask, and where to record what was found and done.
+    - `replicate`: entry of the manifest: ids of machines and disks.
     """
 
     def __init__(self, clients: Clients, run: Run, replicate: dict[str, Any]) -> None:
@@ -49,16 +45,10 @@ class Recovery:
     def handle_unreachable(self, machine: str, host: Host, last: bool) -> Host | None:
         """Look after a machine that does not answer, given by its scenario name.
 
-        Returns
-        -------
-        Host or None
-            Where it listens, when something was done or is under way; None when there is nothing to do
-            but to wait, or Azure cannot be asked either.
+        Returns where it listens, when something was done or is under way; None when there is nothing to do
+        but to wait, or Azure cannot be asked either.
 
-        Raises
-        ------
-        DiskbookError
-            It is gone, or was found stopped a second time, or Azure refuses to start it.
+        Raises DiskbookError: it is gone, or was found stopped a second time, or Azure refuses to start it.
         """
         try:
             state = self._power(machine)

@@ -109,12 +109,8 @@ class ScaledTransport(RequestsTransport):
 class BoundedRetryPolicy(RetryPolicy):
     """The SDK's retry policy within bounds.
 
-    Parameters
-    ----------
-    who
-        Whom the user reads about: "Azure", or "Azure (emulated)".
-    tell
-        Takes one line for the user.
+    - `who`: whom the user reads about: "Azure", or "Azure (emulated)".
+    - `tell`: takes one line for the user.
     """
 
     def __init__(self, who: str, tell: Tell) -> None:
@@ -134,10 +130,7 @@ class BoundedRetryPolicy(RetryPolicy):
     def is_retry(self, settings: dict[str, Any], response: Any) -> bool:
         """Whether to try again after an answer.
 
-        Raises
-        ------
-        DiskbookError
-            When Azure asks to wait longer than the cap.
+        Raises DiskbookError when Azure asks to wait longer than the cap.
         """
         answer = response.http_response
         wait_s = (self.get_retry_after(response) or 0.0) if answer.status_code >= 400 else 0.0

@@ -63,10 +63,7 @@ class Identity:
 def credential() -> Any:
     """Return the credential of this process; tokens are cached in it, so there is one only.
 
-    Raises
-    ------
-    UsageError
-        When AZURE_TOKEN_CREDENTIALS names none that exists.
+    Raises UsageError when AZURE_TOKEN_CREDENTIALS names none that exists.
     """
     from azure.identity import DefaultAzureCredential
 
@@ -82,20 +79,12 @@ def credential() -> Any:
 def identity(clients: Clients, region: str) -> Identity:
     """Ask who is signed in and where that leads: the first request of a run, and the cheapest.
 
-    Parameters
-    ----------
-    clients
-        Of Azure or of an emulator.
-    region
-        Where machines would be created.
+    - `clients`: of Azure or of an emulator.
+    - `region`: where machines would be created.
 
-    Raises
-    ------
-    UsageError
-        In one line, when nobody is signed in, the sign-in is not accepted, the account may not see the
-        subscription, or that one cannot be used.
-    DiskbookError
-        When Azure cannot be reached, or does not answer as it should.
+    Raises UsageError in one line, when nobody is signed in, the sign-in is not accepted, the account may not
+    see the subscription, or that one cannot be used. Raises DiskbookError when Azure cannot be reached, or
+    does not answer as it should.
     """
     body, provenance = _ask(clients)
     return described(clients.cloud.subscription, body, region, provenance)
@@ -245,15 +234,10 @@ class Subscription:
 def find_subscription(given: str | None = None) -> Subscription:
     """Decide on the subscription.
 
-    Parameters
-    ----------
-    given
-        Id from a parameter or the command line; it comes first.
+    - `given`: id from a parameter or the command line; it comes first.
 
-    Raises
-    ------
-    UsageError
-        When none is named, when what is named is no id, or when the Azure CLI's profile cannot be read.
+    Raises UsageError when none is named, when what is named is no id, or when the Azure CLI's profile cannot
+    be read.
     """
     if given:
         return Subscription(_id(given, "--subscription"), "--subscription")

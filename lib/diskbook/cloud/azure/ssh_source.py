@@ -24,10 +24,7 @@ _NEVER_SEEN = {
 def find(given: str | None = None) -> str:
     """Return the addresses to let in, as a CIDR: from the parameter, or else from the environment.
 
-    Raises
-    ------
-    UsageError
-        When none is named, or it would admit everyone or nobody.
+    Raises UsageError when none is named, or it would admit everyone or nobody.
     """
     named = os.environ.get(VARIABLE, "").strip()
     for text, where in ((given, "--ssh-source"), (named, VARIABLE)):
@@ -42,10 +39,7 @@ def find(given: str | None = None) -> str:
 def cidr(text: str, where: str = VARIABLE) -> str:
     """Check one address or network, and return it as a CIDR; a bare address becomes /32.
 
-    Raises
-    ------
-    UsageError
-        When it is none, is IPv6, or would admit everyone or nobody.
+    Raises UsageError when it is none, is IPv6, or would admit everyone or nobody.
     """
     if text.strip().lower() in ("*", "any", "internet"):
         raise UsageError(

@@ -90,16 +90,10 @@ def label_of(tags: Mapping[str, str]) -> Label | str:
 def judge(group: str, label: Label, own: bool, runs: Path, now: datetime) -> tuple[str, bool]:
     """Say in which state a group that carries the tags of a run is, and whether a sweep deletes it.
 
-    Parameters
-    ----------
-    group, label
-        Its name and its tags.
-    own
-        This client made it (`session.is_own_group`).
-    runs
-        The folder of runs of this client.
-    now
-        The time, with its zone.
+    - `group`, `label`: its name and its tags.
+    - `own`: this client made it (`session.is_own_group`).
+    - `runs`: the folder of runs of this client.
+    - `now`: the time, with its zone.
     """
     expired = now >= label.expires
     if not own:  # whether a process elsewhere still works on it cannot be seen from here
@@ -113,10 +107,7 @@ def judge(group: str, label: Label, own: bool, runs: Path, now: datetime) -> tup
 def find_groups(clients: Clients, runs: Path) -> list[Group]:
     """Find the groups that runs have left in a cloud, and those that only look like it.
 
-    Raises
-    ------
-    AzureError
-        When the cloud does not answer, or refuses.
+    Raises AzureError when the cloud does not answer, or refuses.
     """
     listed = clients.resource.resource_groups.list()
     candidates = [row for row in listed if _looks_ours(row.name, row.tags or {})]
@@ -149,10 +140,7 @@ def _part_of(clients: Clients, part: named_group.Part, runs: Path) -> Group:
 def read_group(clients: Clients, group: str, runs: Path) -> Group | None:
     """Look at one group afresh; None when it is gone.
 
-    Raises
-    ------
-    DiskbookError
-        When the cloud does not say.
+    Raises DiskbookError when the cloud does not say.
     """
     resource = inventory.find_group(clients, group)
     return None if resource is None else _group_of(clients, resource, runs)

@@ -32,23 +32,13 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
 
     A deletion that an earlier teardown has begun, and that still runs, is waited for rather than begun again.
 
-    Parameters
-    ----------
-    clients, run, group
-        The group must be the run's own (`inventory.check_owner`).
-    say
-        Takes a line when the deletion begins, and about once a minute while it lasts.
+    - `clients`, `run`, `group`: the group must be the run's own (`inventory.check_owner`).
+    - `say`: takes a line when the deletion begins, and about once a minute while it lasts.
 
-    Returns
-    -------
-    bool
-        Whether there was one.
+    Returns whether there was one.
 
-    Raises
-    ------
-    DiskbookError
-        When the group is not the run's, and so is not touched, or when it still exists afterwards. The
-        message names what is left in it.
+    Raises DiskbookError when the group is not the run's, and so is not touched, or when it still exists
+    afterwards. The message names what is left in it.
     """
 
     def announce(text: str) -> None:
@@ -85,17 +75,11 @@ class LeftStandingError(DiskbookError):
 def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     """Delete only the run's resources if the group holds others as well, and say how to delete the rest.
 
-    Parameters
-    ----------
-    clients, group, run
-        The group must be the run's own (`inventory.check_owner`).
-    say
-        Takes progress lines.
+    - `clients`, `group`, `run`: the group must be the run's own (`inventory.check_owner`).
+    - `say`: takes progress lines.
 
-    Raises
-    ------
-    LeftStandingError
-        If the group holds foreign resources. It still stands, and the message names them.
+    Raises LeftStandingError if the group holds foreign resources. It still stands, and the message names
+    them.
     """
     others = inventory.foreign(inventory.contents(clients, group), run)
     if not others:
@@ -123,26 +107,15 @@ def remove(
 ) -> None:
     """Delete a resource group, whatever its tags, and wait until it is gone.
 
-    Parameters
-    ----------
-    clients, group
-        What to delete.
-    again
-        Command that takes the deletion up again, for messages.
-    run
-        Whose resources go one by one where the deletion of the whole group is refused for good: by a lock on
-        one of them, a policy, a missing right.
-    token
-        Continuation token of a deletion under way.
-    begun
-        Takes the continuation token of the deletion that was begun.
-    say
-        Takes progress lines.
+    - `clients`, `group`: what to delete.
+    - `again`: command that takes the deletion up again, for messages.
+    - `run`: whose resources go one by one where the deletion of the whole group is refused for good: by a
+      lock on one of them, a policy, a missing right.
+    - `token`: continuation token of a deletion under way.
+    - `begun`: takes the continuation token of the deletion that was begun.
+    - `say`: takes progress lines.
 
-    Raises
-    ------
-    LeftStandingError
-        When it is refused, fails twice, or takes longer than `PATIENCE_S`.
+    Raises LeftStandingError when it is refused, fails twice, or takes longer than `PATIENCE_S`.
     """
     if token and _resumed(clients, group, token, again, say):
         return

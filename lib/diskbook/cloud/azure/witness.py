@@ -42,10 +42,7 @@ def account_name(subscription: str, group: str, replicate: int) -> str:
 def endpoint_of(blob_address: str) -> str:
     """Domain of a cloud's storage, e.g. "core.windows.net", from the address of an account's blobs.
 
-    Raises
-    ------
-    DiskbookError
-        When it is no such address.
+    Raises DiskbookError when it is no such address.
     """
     host = blob_address.partition("://")[2].rstrip("/")
     domain = host.partition(_BLOB)[2]
@@ -60,17 +57,10 @@ def endpoint_of(blob_address: str) -> str:
 def key(clients: Clients, replicate: Mapping[str, Any]) -> str:
     """Ask Azure for the key of a replicate's witness, to be used at once and not kept.
 
-    Parameters
-    ----------
-    clients
-        Of the run.
-    replicate
-        Its entry of the manifest.
+    - `clients`: of the run.
+    - `replicate`: its entry of the manifest.
 
-    Raises
-    ------
-    DiskbookError
-        With Azure's own message, or when it hands out no key.
+    Raises DiskbookError with Azure's own message, or when it hands out no key.
     """
     account = replicate["witness"]["account"]
     try:

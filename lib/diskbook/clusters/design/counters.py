@@ -49,10 +49,7 @@ def path(name: str) -> str:
 def split(path: str) -> tuple[str, str]:
     """Return counter, spelt as in `NAMES`, and instance of a sample's path, "" where it has none.
 
-    Raises
-    ------
-    ValueError
-        When it is no path of a counter.
+    Raises ValueError when it is no path of a counter.
     """
     match = _PATH.fullmatch(path)
     if match is None:

@@ -54,10 +54,7 @@ def check(scenario: Scenario) -> None:
 
     Not of imported results: no file tells what a fleet of others lay on.
 
-    Raises
-    ------
-    ValueError
-        With one sentence on the first that does not fit.
+    Raises ValueError with one sentence on the first that does not fit.
     """
     if scenario.scenario.article == IMPORTED:
         return

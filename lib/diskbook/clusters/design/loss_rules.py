@@ -21,16 +21,10 @@ class TakenAway:
 def rows(written: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Make a row of each volume and loss of a file's losses, whose keys may be lists.
 
-    Parameters
-    ----------
-    written
-        Rows as a file has them, e.g. ``{"volume": ["a", "b"], "lost": ["drive", "node"]}``. Nothing of
-        them has been checked yet.
+    - `written`: rows as a file has them, e.g. ``{"volume": ["a", "b"], "lost": ["drive", "node"]}``. Nothing
+      of them has been checked yet.
 
-    Returns
-    -------
-    list of dict
-        Rows of one volume and one loss each, named `{volume}-{lost}` where they have no name.
+    Returns rows of one volume and one loss each, named `{volume}-{lost}` where they have no name.
     """
     return [row for each in written for row in _rows(each)]
 
@@ -89,10 +83,7 @@ def _check_members(scenario: Scenario, loss: Loss, where: str) -> None:
 def played_together(scenario: Scenario) -> dict[tuple[str, str, str], list[Loss]]:
     """Group losses that are one: of volumes of one cluster and disk, the same members.
 
-    Returns
-    -------
-    dict
-        Cluster, disk and what is lost to its losses, in the order of the scenario.
+    Returns cluster, disk and what is lost to its losses, in the order of the scenario.
     """
     groups: dict[tuple[str, str, str], list[Loss]] = {}
     for loss in scenario.loss:

@@ -15,10 +15,7 @@ __all__ = ["LOST", "all_taken_away", "check", "data_sets", "loss_rows", "on_each
 def check(scenario: Scenario) -> None:
     """Hold clusters, volumes, fleets and losses against the rest of a scenario.
 
-    Raises
-    ------
-    ValueError
-        With one sentence on the first that does not fit.
+    Raises ValueError with one sentence on the first that does not fit.
     """
     volume_references.check(scenario)
     fleets.check(scenario)

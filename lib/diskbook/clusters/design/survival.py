@@ -75,19 +75,11 @@ def is_possible(lost: str, nodes: int, drives: int) -> bool:
 def survives(kind: str, nodes: int, drives: int, lost: str, *, witness: bool = True) -> bool:
     """Tell whether a volume stays online without these members.
 
-    Parameters
-    ----------
-    kind
-        Of volumes, or of `BOUNDS`.
-    nodes, drives
-        Nodes of its pool, and drives of each.
-    lost
-        One of `LOST`.
-    witness
-        Whether the cluster has one.
+    - `kind`: of volumes, or of `BOUNDS`.
+    - `nodes`, `drives`: nodes of its pool, and drives of each.
+    - `lost`: one of `LOST`.
+    - `witness`: whether the cluster has one.
 
-    Notes
-    -----
     A mirror of k copies has them on different nodes: it stands k - 1 nodes that are lost or have lost
     drives, however many. A nested volume is whole on a node that has lost one drive at most. The pool needs
     the majority of its drives ("Understanding cluster and pool quorum"), so three nodes never stand the

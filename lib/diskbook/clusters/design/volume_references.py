@@ -7,10 +7,7 @@ from diskbook.design.model import Arm, Cluster, Scenario, Volume
 def check(scenario: Scenario) -> None:
     """Hold the clusters and volumes of a scenario against the rest of it.
 
-    Raises
-    ------
-    ValueError
-        With one sentence on the first that does not fit.
+    Raises ValueError with one sentence on the first that does not fit.
     """
     for cluster in scenario.cluster:
         _check_nodes(scenario, cluster)

@@ -54,15 +54,9 @@ def check(scenario: Scenario) -> Iterator[Violation]:
 def footprint_gib(volume: Volume, nodes: int, disks: int) -> float:
     """Return what all volumes of an entry take of the pool, in GiB.
 
-    Parameters
-    ----------
-    volume
-        The entry.
-    nodes, disks
-        Machines of the pool, and disks of each.
+    - `volume`: the entry.
+    - `nodes`, `disks`: machines of the pool, and disks of each.
 
-    Notes
-    -----
     A byte of a parity tier takes n / (n - 1) on each of two nodes, n the disks a node, at most 7
     ("Nested resiliency for Storage Spaces Direct": capacity efficiency).
     """

@@ -40,12 +40,8 @@ APART = 0.5
 def capacity(points: pd.DataFrame, title: str, run: str, provenance: str) -> Picture:
     """Draw rates in percent of the two-way mirror's over usable capacity, a mark a share of writes.
 
-    Parameters
-    ----------
-    points
-        `arm, label, capacity_pct, most_pct, write_pct, ratio, low, high, bound`.
-    title, run, provenance
-        Finding, name of the run, and where its numbers come from.
+    - `points`: `arm, label, capacity_pct, most_pct, write_pct, ratio, low, high, bound`.
+    - `title`, `run`, `provenance`: finding, name of the run, and where its numbers come from.
     """
     figure, (axes,) = new_figure(4.9)
     scaled = points.assign(**{name: 100 * points[name] for name in ("ratio", "low", "high", "bound")})

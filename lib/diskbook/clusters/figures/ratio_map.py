@@ -64,16 +64,10 @@ def ratio_map(
 ) -> Picture:
     """Draw maps of ratios, a panel each.
 
-    Parameters
-    ----------
-    panels
-        By the panel's title: `load` (row in words), what lies across, `ratio`, `capped`.
-    what
-        The ratio's two sides, e.g. "cluster / server".
-    title, run, provenance
-        Its finding, name of the run, and where its numbers come from.
-    across
-        Column of what lies across.
+    - `panels`: by the panel's title: `load` (row in words), what lies across, `ratio`, `capped`.
+    - `what`: the ratio's two sides, e.g. "cluster / server".
+    - `title`, `run`, `provenance`: its finding, name of the run, and where its numbers come from.
+    - `across`: column of what lies across.
     """
     every = pd.concat([frame.assign(panel=name) for name, frame in panels.items()], ignore_index=True)
     loads, columns = list(dict.fromkeys(every["load"])), list(dict.fromkeys(every[across.column]))

@@ -20,10 +20,7 @@ _making = threading.Lock()  # replicates are measured side by side, and share it
 def password(folder: Path) -> str:
     """Return the password of a run's cluster account, made on first use, readable by the owner only.
 
-    Raises
-    ------
-    DiskbookError
-        When there is one that was not made by this client for this run.
+    Raises DiskbookError when there is one that was not made by this client for this run.
     """
     path = folder / "keys" / "cluster"
     with _making:

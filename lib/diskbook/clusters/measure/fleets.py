@@ -42,15 +42,9 @@ def device(rig: Rig, arm: Arm) -> Device:
 def run(rig: Rig, arm: Arm, load: Workload, name: str, job: Job, *, limit_s: float) -> dict[str, bytes]:
     """Run a trial on all machines of a fleet, as many of them on each volume.
 
-    Returns
-    -------
-    dict
-        The archive of all machines' results, as `registry.TOOLS` names it.
+    Returns the archive of all machines' results, as `registry.TOOLS` names it.
 
-    Raises
-    ------
-    StepFailed
-        With the node's own sentence, or where the results are another trial's.
+    Raises StepFailed with the node's own sentence, or where the results are another trial's.
     """
     owners = fleets.used(rig.scenario, arm, load)
     data = fleets.data_sets(rig.scenario)[arm.volume]
@@ -68,10 +62,7 @@ def run(rig: Rig, arm: Arm, load: Workload, name: str, job: Job, *, limit_s: flo
 def warm_up(rig: Rig) -> bool:
     """Write every file of all fleets in full; tell whether there were any. Emulated caps are lifted then.
 
-    Raises
-    ------
-    DiskbookError
-        When not all is written after `FILLS` attempts.
+    Raises DiskbookError when not all is written after `FILLS` attempts.
     """
     sets = fleets.data_sets(rig.scenario)
     for entry, data in sets.items():

@@ -83,10 +83,7 @@ def play(rig: Rig, clients: Clients) -> None:
     What fails is recorded with the reason and tried once more; then the next one is played. All members are
     there, and all volumes whole, in the end.
 
-    Raises
-    ------
-    DiskbookError
-        When that does not come about.
+    Raises DiskbookError when that does not come about.
     """
     left = {loss.name for loss in remaining(rig.run, rig.scenario, rig.replicate["origin"])}
     clusters: dict[str, list[Group]] = {}
@@ -111,10 +108,7 @@ def groups(scenario: Scenario) -> list[Group]:
 def mend(rig: Rig, clients: Clients) -> None:
     """Bring members back that a killed run has left away, before volumes are looked at.
 
-    Raises
-    ------
-    DiskbookError
-        When they do not come back, or what they missed is not copied back.
+    Raises DiskbookError when they do not come back, or what they missed is not copied back.
     """
     open_losses: dict[tuple[str, str], bool] = {}
     for event in rig.run.ledger():
@@ -204,10 +198,7 @@ class _Members:
     def restored(self) -> dict[str, float]:
         """Wait until all volumes are whole again; return the bytes copied back, of those that are told.
 
-        Raises
-        ------
-        DiskbookError
-            When that takes too long, or a member does not come back.
+        Raises DiskbookError when that takes too long, or a member does not come back.
         """
         state, seen = self._until_whole()
         self.away = False

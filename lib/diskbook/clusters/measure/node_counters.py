@@ -15,10 +15,7 @@ def before(rig: Rig, arm: Arm) -> dict[str, Any] | None:
 
     Those after the last trial serve where nothing has happened since.
 
-    Raises
-    ------
-    StepFailed
-        With the node's own sentence.
+    Raises StepFailed with the node's own sentence.
     """
     cluster = _cluster(rig, arm)
     if cluster is None:

@@ -36,10 +36,7 @@ def name_of(rig: Rig, machine: str) -> str:
 def machine_of(rig: Rig, node: str) -> str:
     """Return the scenario's name of a node; Windows may write its name in capital letters.
 
-    Raises
-    ------
-    DiskbookError
-        When it is no machine of the replicate.
+    Raises DiskbookError when it is no machine of the replicate.
     """
     for machine in rig.replicate["machines"]:
         if name_of(rig, machine).lower() == node.partition(".")[0].lower():
@@ -59,23 +56,13 @@ def run(
 ) -> Answer:
     """Run a step on a machine, as the cluster's account where it reaches other nodes; record it.
 
-    Parameters
-    ----------
-    rig, machine
-        Where.
-    step, request
-        The step, and what it is asked.
-    clustered
-        Whether there is a cluster; one server's own steps run by themselves.
-    wait_s
-        What the step may wait for of itself, on top of its time.
-    connection
-        Another one than that of all steps, beside which this one runs.
+    - `rig`, `machine`: where.
+    - `step`, `request`: the step, and what it is asked.
+    - `clustered`: whether there is a cluster; one server's own steps run by themselves.
+    - `wait_s`: what the step may wait for of itself, on top of its time.
+    - `connection`: another one than that of all steps, beside which this one runs.
 
-    Raises
-    ------
-    StepFailed
-        With the node's own sentence; it is recorded first.
+    Raises StepFailed with the node's own sentence; it is recorded first.
     """
     limit_s = LIMIT_S.get(step, OTHERS_S) + wait_s
     outer: tuple[str, Request] = step, request
@@ -89,10 +76,7 @@ def run(
 def prepare(rig: Rig, machine: str, request: steps.Prepare) -> Answer:
     """Make a node ready, restarting it as often as that is due.
 
-    Raises
-    ------
-    StepFailed
-        With the node's own sentence, or when its restart does not end.
+    Raises StepFailed with the node's own sentence, or when its restart does not end.
     """
     asked = request.model_copy(update={"restart": True})
     answer = run(rig, machine, "prepare", asked)
@@ -121,10 +105,7 @@ def prepare(rig: Rig, machine: str, request: steps.Prepare) -> Answer:
 def side_by_side(actions: Iterable[tuple[str, Callable[[], T]]]) -> list[T]:
     """Do things on machines: those of one machine in turn, all machines at the same time.
 
-    Returns
-    -------
-    list
-        What the things returned, machine by machine; what the first raised is raised once all have ended.
+    Returns what the things returned, machine by machine; what the first raised is raised once all have ended.
     """
     by_machine: dict[str, list[Callable[[], T]]] = {}
     for machine, action in actions:

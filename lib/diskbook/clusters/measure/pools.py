@@ -57,15 +57,9 @@ def of(scenario: Scenario) -> list[Pool]:
 def attach(rig: Rig, pools: list[Pool]) -> dict[str, tuple[steps.PoolDisk, ...]]:
     """Have the disks of pools on their machines, each proved to be ours; machines side by side.
 
-    Returns
-    -------
-    dict
-        The pool's key to its disks, as its step names them.
+    Returns the pool's key to its disks, as its step names them.
 
-    Raises
-    ------
-    DiskbookError
-        As `hosts.disks.ours` does; the pool is not made then.
+    Raises DiskbookError as `hosts.disks.ours` does; the pool is not made then.
     """
     places = {(pool.key, node): partial(_on_node, rig, pool, node) for pool in pools for node in pool.nodes}
     node_steps.side_by_side((node, action) for (_, node), action in places.items())
@@ -121,10 +115,7 @@ def _named(rig: Rig, pool: Pool, node: str) -> list[steps.PoolDisk]:
 def enable(rig: Rig, pool: Pool, disks: tuple[steps.PoolDisk, ...]) -> None:
     """Make a pool of exactly these disks, without cache; read it back and record it.
 
-    Raises
-    ------
-    DiskbookError
-        When Storage Spaces refuses, or the pool is not what was asked for.
+    Raises DiskbookError when Storage Spaces refuses, or the pool is not what was asked for.
     """
     clustered = pool.cluster is not None
     request = steps.Enable(pool=pool.name, disks=disks, clustered=clustered)

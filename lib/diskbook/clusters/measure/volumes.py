@@ -34,10 +34,8 @@ QUIET_S, SETTLED_S = 30, 10
 def make(rig: Rig, clients: Clients) -> None:
     """Make the clusters, pools and volumes of a replicate, and record what became of each.
 
-    Raises
-    ------
-    DiskbookError
-        With the sentence of the node whose step failed, or of what is not as it was asked for.
+    Raises DiskbookError with the sentence of the node whose step failed, or of what is not as it was asked
+    for.
     """
     made = pools.of(rig.scenario)
     if not made:
@@ -199,10 +197,7 @@ def _request(pool: str, volume: Volume) -> steps.Volume:
 def check(where: str, request: steps.Volume, state: dict[str, Any]) -> None:
     """Hold what became of a volume against what was asked for.
 
-    Raises
-    ------
-    DiskbookError
-        With the first fact that differs.
+    Raises DiskbookError with the first fact that differs.
     """
     if len(state["parts"]) != len(request.parts):
         raise DiskbookError(f"{where} has {len(state['parts'])} parts, not {len(request.parts)}")
@@ -254,10 +249,7 @@ def owner_for(rig: Rig, arm: Arm) -> str:
 def place(rig: Rig, arm: Arm) -> dict[str, str]:
     """Have each of an arm's volumes owned by the node that the arm wants; return these nodes.
 
-    Raises
-    ------
-    StepFailed
-        With the node's own sentence.
+    Raises StepFailed with the node's own sentence.
     """
     owners = rig.scenario.owners_of(arm)
     for name, owner in owners.items():
@@ -283,17 +275,10 @@ def _place(rig: Rig, name: str, owner: str) -> None:
 def idle(rig: Rig, *, now: bool = False) -> None:
     """Wait until the volumes are healthy and nothing but the load to come works on them; forget their owners.
 
-    Parameters
-    ----------
-    rig
-        Where.
-    now
-        Do not wait: they must be so already.
+    - `rig`: where.
+    - `now`: do not wait: they must be so already.
 
-    Raises
-    ------
-    StepFailed
-        When that does not come about, with what is in the way.
+    Raises StepFailed when that does not come about, with what is in the way.
     """
     rig.owners.clear()
     rig.counted.clear()
@@ -322,10 +307,7 @@ def settle(rig: Rig, arm: Arm, write_pct: int) -> None:
 def await_settled(rig: Rig) -> None:
     """Wait until what an earlier trial wrote moves no more: all volumes of a pool share its disks.
 
-    Raises
-    ------
-    StepFailed
-        When it does not end, with the node's own sentence.
+    Raises StepFailed when it does not end, with the node's own sentence.
     """
     if not rig.rotating:
         return
@@ -345,10 +327,7 @@ def await_settled(rig: Rig) -> None:
 def check_block(rig: Rig, block: int) -> None:
     """Make sure that the volumes are still healthy at the end of a block, which is measured again otherwise.
 
-    Raises
-    ------
-    StepFailed
-        With what is in the way.
+    Raises StepFailed with what is in the way.
     """
     try:
         idle(rig, now=True)

@@ -9,19 +9,11 @@ def run_step(
 ) -> steps.Answer:
     """Run a step; its script is put on the machine before, once a connection.
 
-    Parameters
-    ----------
-    connection
-        To the machine.
-    step, request
-        The step, and what it is asked; it travels on standard input alone.
-    limit_s
-        After this it is taken for hung.
+    - `connection`: to the machine.
+    - `step`, `request`: the step, and what it is asked; it travels on standard input alone.
+    - `limit_s`: after this it is taken for hung.
 
-    Raises
-    ------
-    StepFailed
-        With the machine's own sentence, or when the step does not end.
+    Raises StepFailed with the machine's own sentence, or when the step does not end.
     """
     node, needed = connection.host.name, steps.scripts(step, request)
     texts = {scripts.path(name): scripts.script(name) for name in needed}

@@ -259,10 +259,7 @@ def answer(step: str, output: str, node: str) -> dict[str, Any]:
 def outcome(step: str, output: str, node: str, within: str = "") -> Answer:
     """Read what a step answered; for `task`, what the step within did, which its sentences then name.
 
-    Raises
-    ------
-    StepFailed
-        Where the step failed, or answered nothing that can be read.
+    Raises StepFailed where the step failed, or answered nothing that can be read.
     """
     lines = [line for line in output.splitlines() if line.lstrip().startswith("{")]
     try:

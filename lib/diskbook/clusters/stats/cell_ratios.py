@@ -16,17 +16,10 @@ _OF_METRIC = {"iops": "ratio", "lat_mean_ms": "latency_ratio"}
 def log_ratios(totals: pd.DataFrame, arm: str, base_arm: str) -> pd.DataFrame:
     """Logs of `ratio` (IOPS) and `latency_ratio` of two arms, by load, replicate and block.
 
-    Parameters
-    ----------
-    totals
-        From `totals.trial_totals`.
-    arm, base_arm
-        What is divided by what.
+    - `totals`: from `totals.trial_totals`.
+    - `arm`, `base_arm`: what is divided by what.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by `LOAD`, replicate and block; NaN where one arm lacks a load; empty where one lacks all.
+    Returns indexed by `LOAD`, replicate and block; NaN where one arm lacks a load; empty where one lacks all.
     """
     rates = totals[totals["arm"].isin([arm, base_arm])]
     index = [*LOAD, "replicate", "block"]
@@ -41,11 +34,8 @@ def log_ratios(totals: pd.DataFrame, arm: str, base_arm: str) -> pd.DataFrame:
 def cell_ratios(totals: pd.DataFrame, arm: str, base_arm: str) -> pd.DataFrame:
     """Ratio of IOPS of every load that both arms have, with its interval, and of latency.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `LOAD`, `ratio, low, high, latency_ratio, n_replicates, n_blocks`: over replicates from two on,
-        else over blocks, of these very disks; NaN bounds with one block.
+    Returns `LOAD`, `ratio, low, high, latency_ratio, n_replicates, n_blocks`: over replicates from two on,
+    else over blocks, of these very disks; NaN bounds with one block.
     """
     logs = log_ratios(totals, arm, base_arm).dropna()
     rows = [

@@ -37,19 +37,13 @@ _BESIDE = (
 def fairness(fleet: pd.DataFrame) -> pd.DataFrame:
     """Compare the machines of each trial with each other.
 
-    Parameters
-    ----------
-    fleet
-        The run's table of that name.
+    - `fleet`: the run's table of that name.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a trial and direction: `machines`; mean of their IOPS, each over its own time, and the
-        coefficient of variation between them (n - 1 in the denominator; NaN for one machine);
-        `least_to_most`, the least rate by the greatest. `window_share` is the time in which all measured, by
-        the longest run; `start_spread_s` and `end_spread_s` are from the first to the last. A machine that
-        did none of a direction counts with 0.
+    Returns one row a trial and direction: `machines`; mean of their IOPS, each over its own time, and the
+    coefficient of variation between them (n - 1 in the denominator; NaN for one machine); `least_to_most`,
+    the least rate by the greatest. `window_share` is the time in which all measured, by the longest run;
+    `start_spread_s` and `end_spread_s` are from the first to the last. A machine that did none of a direction
+    counts with 0.
     """
     keys = trial_keys(fleet)
     rows = [
@@ -68,16 +62,10 @@ def beside_vmfleet(fleet: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     takes the plain mean of the machines' percentiles. A mean of p99s is no p99: one slow machine of four with
     p99s of 20, 20, 20 and 80 ms makes it 35 ms, where that of all I/Os together is 80 ms.
 
-    Parameters
-    ----------
-    fleet, trials
-        The run's tables of these names.
+    - `fleet`, `trials`: the run's tables of these names.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a trial and direction: `iops` and percentiles of the trial (within the common window, and of
-        the histograms together), VMFleet's beside, and `p99_ratio`, VMFleet's p99 by the trial's.
+    Returns one row a trial and direction: `iops` and percentiles of the trial (within the common window, and
+    of the histograms together), VMFleet's beside, and `p99_ratio`, VMFleet's p99 by the trial's.
     """
     columns = {"iops": "iops_vmfleet", "lat_p50_ms": "p50_vmfleet_ms", "lat_p99_ms": "p99_vmfleet_ms"}
     keys = [*trial_keys(fleet, trials), "direction"]

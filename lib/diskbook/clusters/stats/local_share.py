@@ -25,11 +25,8 @@ NO_PLATEAU = "reads and writes do not both reach a limit"
 def by_counters(wire: pd.DataFrame, holders: Mapping[str, Holder]) -> pd.DataFrame:
     """Share of reads that the owner answers, by what it received of others.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row an arm and block size: `arm, block_size_bytes, share, low, high, n_blocks, headers, reason`;
-        `headers` are bytes on the wire a byte of a copy.
+    Returns one row an arm and block size: `arm, block_size_bytes, share, low, high, n_blocks, headers,
+    reason`; `headers` are bytes on the wire a byte of a copy.
     """
     rows = []
     for place, part in wire.groupby(PLACE, sort=False):
@@ -48,11 +45,8 @@ def by_counters(wire: pd.DataFrame, holders: Mapping[str, Holder]) -> pd.DataFra
 def by_plateaus(totals: pd.DataFrame, cells: pd.DataFrame, holders: Mapping[str, Holder]) -> pd.DataFrame:
     """Share of reads that the owner answers, by where reads and writes stop.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row an arm and block size: `arm, block_size_bytes, share, low, high, n_blocks, reason`. A share
-        below 1 / n cannot be told from one above it by a plateau, and is not given.
+    Returns one row an arm and block size: `arm, block_size_bytes, share, low, high, n_blocks, reason`. A
+    share below 1 / n cannot be told from one above it by a plateau, and is not given.
     """
     rows = []
     for place, part in totals[totals["arm"].isin(list(holders))].groupby(PLACE, sort=False):

@@ -52,16 +52,11 @@ def ratio_map(
 ) -> list[Predicted]:
     """Predict each load's ratio from the limits of both set-ups, and from one latency that both share.
 
-    Parameters
-    ----------
-    other, base
-        Set-ups that are compared.
-    loads
-        Cells of the map, each with its number outstanding.
-    latency_ms
-        Of an I/O that does not wait: the same on both sides, since a difference of theirs is what is asked.
-    spent
-        Whether burst credit is used up.
+    - `other`, `base`: set-ups that are compared.
+    - `loads`: cells of the map, each with its number outstanding.
+    - `latency_ms`: of an I/O that does not wait: the same on both sides, since a difference of theirs is what
+      is asked.
+    - `spent`: whether burst credit is used up.
     """
     return [
         Predicted(

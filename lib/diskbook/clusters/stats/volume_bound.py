@@ -62,20 +62,13 @@ class Rates:
 class Setup:
     """A volume with the limits of one disk and one machine of its pool, all alike.
 
-    Attributes
-    ----------
-    shape, disk, vm
-        The volume; limits of each disk, and uncached ones of each machine.
-    nic_out_mb_s, nic_in_mb_s
-        What a machine's network sends and receives, where it is known.
-    local_share
-        Share of reads that the owning node answers from its own disks; None: all nodes alike, which gives the
-        highest bound.
-    remote
-        Whether the load runs on another node than the owner, to which its data then go first.
-    volumes
-        How many volumes share the load evenly, each owned by another node in turn: all bounds are of them
-        together.
+    - `shape`, `disk`, `vm`: the volume; limits of each disk, and uncached ones of each machine.
+    - `nic_out_mb_s`, `nic_in_mb_s`: what a machine's network sends and receives, where it is known.
+    - `local_share`: share of reads that the owning node answers from its own disks; None: all nodes alike,
+      which gives the highest bound.
+    - `remote`: whether the load runs on another node than the owner, to which its data then go first.
+    - `volumes`: how many volumes share the load evenly, each owned by another node in turn: all bounds are of
+      them together.
     """
 
     shape: Shape
@@ -128,10 +121,7 @@ class Bound(NanEqual):
 def caps(setup: Setup, load: Load) -> dict[str, float]:
     """Rates of the volume at which each limit of disk, machine and network is reached.
 
-    Returns
-    -------
-    dict
-        By the columns of `limits.LIMITS`; NaN where a limit is not known, or not asked anything.
+    Returns by the columns of `limits.LIMITS`; NaN where a limit is not known, or not asked anything.
     """
     parts = list(_shares(setup, load))
     disk = max(ios for ios, _ in parts) / setup.shape.disks
@@ -151,14 +141,9 @@ def caps(setup: Setup, load: Load) -> dict[str, float]:
 def bound(setup: Setup, load: Load, *, spent: bool = False, latency_ms: float = math.nan) -> Bound:
     """Find the lowest limit of a volume under a load: limit / demand, or outstanding / latency.
 
-    Parameters
-    ----------
-    setup, load
-        The volume, and what is asked of it.
-    spent
-        Whether burst credit is used up, so that base limits hold.
-    latency_ms
-        Of one I/O that does not wait; with it the I/Os in flight may bind.
+    - `setup`, `load`: the volume, and what is asked of it.
+    - `spent`: whether burst credit is used up, so that base limits hold.
+    - `latency_ms`: of one I/O that does not wait; with it the I/Os in flight may bind.
     """
     rates = [
         (value * (1.0 if limit.counts == "iops" else MB / load.block_bytes), limit, value)
@@ -196,17 +181,10 @@ def knee(setup: Setup, load: Load, latency_ms: float, *, spent: bool = False) ->
 def on_volumes(trials: pd.DataFrame, setups: Mapping[str, Setup]) -> pd.DataFrame:
     """Give trials of volumes their limits as rates of the volume, so that all rules of limits hold for them.
 
-    Parameters
-    ----------
-    trials
-        Table of a run.
-    setups
-        Volume and limits of each arm that measures one.
+    - `trials`: table of a run.
+    - `setups`: volume and limits of each arm that measures one.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The table, with the columns of `limits.LIMITS` of these arms put in; a volume has no cached ones.
+    Returns the table, with the columns of `limits.LIMITS` of these arms put in; a volume has no cached ones.
     """
     measured = trials["arm"].isin(list(setups))
     if not measured.any():

@@ -33,12 +33,9 @@ def shape(scenario: Scenario, volume: Volume) -> Shape:
 def documented(scenario: Scenario, sizes: Mapping[str, str] | None = None) -> dict[str, Setup]:
     """Set-ups of the arms that measure a volume, with documented limits.
 
-    Parameters
-    ----------
-    scenario
-        Before anything is created.
-    sizes
-        Other VM sizes than those of the scenario, by machine; limits of a size that no table knows are None.
+    - `scenario`: before anything is created.
+    - `sizes`: other VM sizes than those of the scenario, by machine; limits of a size that no table knows are
+      None.
     """
     chosen = {machine.name: machine.size for machine in scenario.machine} | dict(sizes or {})
     return _setups(scenario, lambda name: size_rates(chosen[name]), disk_rates)

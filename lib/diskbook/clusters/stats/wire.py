@@ -42,20 +42,12 @@ def holders(scenario: Scenario) -> dict[str, Holder]:
 def on_the_wire(totals: pd.DataFrame, counters: pd.DataFrame, holders: Mapping[str, Holder]) -> pd.DataFrame:
     """Bytes on the wire of the owning node, a byte that the load read or wrote.
 
-    Parameters
-    ----------
-    totals
-        From `totals.trial_totals`.
-    counters
-        Table of a run: running totals of each machine before and after a trial.
-    holders
-        Arms on clustered volumes.
+    - `totals`: from `totals.trial_totals`.
+    - `counters`: table of a run: running totals of each machine before and after a trial.
+    - `holders`: arms on clustered volumes.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a trial: `arm, block_size_bytes, workload, kind, replicate, block, sent, received,
-        others_sent`. What the ramp moved is counted at the rate after it.
+    Returns one row a trial: `arm, block_size_bytes, workload, kind, replicate, block, sent, received,
+    others_sent`. What the ramp moved is counted at the rate after it.
     """
     rows = totals[totals["arm"].isin(list(holders))]
     columns = [*PLACE, "workload", "kind", "replicate", "block", "sent", "received", "others_sent"]

@@ -71,20 +71,13 @@ def read(
 ) -> Measurement:
     """Read the archive of a trial.
 
-    Parameters
-    ----------
-    content
-        The zip.
-    source
-        Its name, for messages.
-    runtime_s, instances
-        How long each machine was to measure, and how many were; what falls short is refused.
+    - `content`: the zip.
+    - `source`: its name, for messages.
+    - `runtime_s`, `instances`: how long each machine was to measure, and how many were; what falls short is
+      refused.
 
-    Raises
-    ------
-    UnusableError
-        For an archive that is none, is too large, names paths, lacks a machine, or whose machines did
-        different things; one sentence.
+    Raises UnusableError for an archive that is none, is too large, names paths, lacks a machine, or whose
+    machines did different things; one sentence.
     """
     return _joined(content, source, runtime_s=runtime_s, instances=instances)[0]
 

@@ -63,10 +63,7 @@ class Machine:
 def machine(vm: str, parsed: Parsed, source: str) -> Machine:
     """Take what a machine's file holds; volume and node are those in its name.
 
-    Raises
-    ------
-    UnusableError
-        When it holds several measurements.
+    Raises UnusableError when it holds several measurements.
     """
     if len(parsed.measurements) > 1:
         raise UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
@@ -84,28 +81,17 @@ def join(
 ) -> Measurement:
     """Join the results of all machines of a trial.
 
-    Parameters
-    ----------
-    machines
-        All of them, each with one measurement.
-    source
-        Name of the trial's output, for messages.
-    runtime_s
-        How long each was to measure; by default as its line says.
-    instances
-        How many there should be; by default as many as there are.
+    - `machines`: all of them, each with one measurement.
+    - `source`: name of the trial's output, for messages.
+    - `runtime_s`: how long each was to measure; by default as its line says.
+    - `instances`: how many there should be; by default as many as there are.
 
-    Returns
-    -------
-    Measurement
-        Rates, counts and series within the common window, whose length is the run time. Histograms and means
-        are of each machine's whole time, since DiskSpd tells them for no other. `instances` has each machine.
+    Returns rates, counts and series within the common window, whose length is the run time. Histograms and
+    means are of each machine's whole time, since DiskSpd tells them for no other. `instances` has each
+    machine.
 
-    Raises
-    ------
-    UnusableError
-        When a machine is missing or was interrupted, when loads or versions differ, or when the machines
-        measured at the same time for less than half of the run.
+    Raises UnusableError when a machine is missing or was interrupted, when loads or versions differ, or when
+    the machines measured at the same time for less than half of the run.
     """
     ordered = sorted(machines, key=lambda machine: machine.vm)
     _check_count(ordered, source, instances)

@@ -31,10 +31,7 @@ def command(workload: Workload) -> Job:
     A total rate is spread over the machines and their threads. VMFleet's `-h` writes through caches, so a
     load with `sync = "dsync"` and one without are the same here.
 
-    Raises
-    ------
-    UsageError
-        For what DiskSpd, or VMFleet's line, cannot do.
+    Raises UsageError for what DiskSpd, or VMFleet's line, cannot do.
     """
     if workload.verbatim is not None:
         return _verbatim(parse(workload.verbatim))
@@ -59,19 +56,12 @@ def words(asked: Arguments) -> list[str]:
 def prefill(size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
     """Build the line that fills each machine's file, as DiskSpd's own prefilling does.
 
-    Parameters
-    ----------
-    size_bytes
-        Of the file of one machine.
-    target
-        Any file: the line names none.
-    written
-        What the fleet before has written; the machine that wrote least tells how long the next must take.
+    - `size_bytes`: of the file of one machine.
+    - `target`: any file: the line names none.
+    - `written`: what the fleet before has written; the machine that wrote least tells how long the next must
+      take.
 
-    Returns
-    -------
-    Job or None
-        Without program and target; None when every machine has written all of its file.
+    Returns without program and target; None when every machine has written all of its file.
     """
     job = diskspd_command.prefill_command(size_bytes, target, _slowest(written))
     if job is None:

@@ -28,14 +28,9 @@ def machine(volume: str, node: str, number: int) -> str:
 def result_file(asked: Arguments, spec: str, vm: str) -> str:
     """Name the file of a machine's result as VMFleet does.
 
-    Parameters
-    ----------
-    asked
-        The line that it ran.
-    spec
-        What tells this run from others of the same load: VMFleet's AddSpec.
-    vm
-        The machine.
+    - `asked`: the line that it ran.
+    - `spec`: what tells this run from others of the same load: VMFleet's AddSpec.
+    - `vm`: the machine.
     """
     pattern = "r" if asked.random_pct else "si" if asked.interlocked else "s"
     rate = "" if asked.rate is None else f"g{asked.rate}"
@@ -52,17 +47,10 @@ def cell_and_machine(file: str) -> tuple[str, str] | None:
 def grouped(files: Iterable[str], listed: Collection[str] = ()) -> dict[str, dict[str, list[str]]]:
     """Group results: those of one cell are one trial of a fleet.
 
-    Parameters
-    ----------
-    files
-        Names; those of no result are left out.
-    listed
-        Machines that are known, whatever they are called; without them names tell.
+    - `files`: names; those of no result are left out.
+    - `listed`: machines that are known, whatever they are called; without them names tell.
 
-    Returns
-    -------
-    dict
-        Cell to machine to files, of which there should be one.
+    Returns cell to machine to files, of which there should be one.
     """
     cells: dict[str, dict[str, list[str]]] = {}
     for file in files:

@@ -38,10 +38,7 @@ def is_table(text: str) -> bool:
 def parse(text: str, source: str) -> Parsed:
     """Read the rows of a table.
 
-    Raises
-    ------
-    UnusableError
-        When no row can be used; names the first line that cannot.
+    Raises UnusableError when no row can be used; names the first line that cannot.
     """
     if not is_table(text):
         raise UnusableError(source, "its first line does not name VMFleet's columns", 1)

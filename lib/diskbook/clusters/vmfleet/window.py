@@ -29,12 +29,8 @@ class Window:
 def common(started_s: Sequence[float], runtime_s: Sequence[float]) -> Window:
     """Return the time in which all machines measured.
 
-    Parameters
-    ----------
-    started_s
-        When each began to measure.
-    runtime_s
-        How long each measured; the share is of the longest.
+    - `started_s`: when each began to measure.
+    - `runtime_s`: how long each measured; the share is of the longest.
     """
     start = max(started_s)
     end = min(begin + length for begin, length in zip(started_s, runtime_s, strict=True))

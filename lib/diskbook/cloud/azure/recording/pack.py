@@ -150,12 +150,8 @@ def begin(run: Run) -> None:
 def pack(run: Run) -> Pack:
     """Pack a run's record and its manifest, and list what was replaced.
 
-    Raises
-    ------
-    UsageError
-        When the run was not recorded.
-    DiskbookError
-        When it was not begun here, so that its pseudonyms cannot be known, or the record is damaged.
+    Raises UsageError when the run was not recorded. Raises DiskbookError when it was not begun here, so that
+    its pseudonyms cannot be known, or the record is damaged.
     """
     if not (run.folder / record.FILE).exists():
         raise UsageError(f"run {run.name} has no {record.FILE}: begin a run with --record")

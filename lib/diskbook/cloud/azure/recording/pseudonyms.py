@@ -77,15 +77,9 @@ def is_pseudonym(text: str) -> bool:
 class Pseudonyms:
     """Pseudonyms under one key, and what they have been given for.
 
-    Parameters
-    ----------
-    key
-        Secret of whoever makes them; another key makes others.
+    - `key`: secret of whoever makes them; another key makes others.
 
-    Attributes
-    ----------
-    kinds
-        Each pseudonym that was given, with the kind of what it stands for: "user", "resource group".
+    - `kinds`: each pseudonym that was given, with the kind of what it stands for: "user", "resource group".
     """
 
     def __init__(self, key: bytes) -> None:
@@ -97,12 +91,9 @@ class Pseudonyms:
     def give(self, original: str, place: str) -> str:
         """Return the pseudonym of an original, and record its kind; a pseudonym stays as it is.
 
-        Parameters
-        ----------
-        original
-            What is to be replaced, here and wherever else it stands; of a user's name also each part.
-        place
-            A kind, or the name of the place that it stood at (`kind_of`).
+        - `original`: what is to be replaced, here and wherever else it stands; of a user's name also each
+          part.
+        - `place`: a kind, or the name of the place that it stood at (`kind_of`).
         """
         if not original or is_pseudonym(original):
             return original

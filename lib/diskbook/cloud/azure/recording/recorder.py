@@ -27,10 +27,7 @@ KEY = "record"  # of the manifest: whether exchanges are recorded
 class Recorder:
     """Writes exchanges into a run's folder; safe to share between threads and processes.
 
-    Parameters
-    ----------
-    append
-        Appends bytes to a file of the run (`Run.append_bytes`).
+    - `append`: appends bytes to a file of the run (`Run.append_bytes`).
     """
 
     def __init__(self, append: Callable[[str, bytes], Any], scrubber: Scrubber) -> None:

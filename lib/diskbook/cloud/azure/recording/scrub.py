@@ -149,15 +149,10 @@ _URL_HEADERS = frozenset({"location", "azure-asyncoperation", "operation-locatio
 class Scrubber:
     """Scrubs exchanges, one after the other, with the same pseudonyms.
 
-    Parameters
-    ----------
-    names
-        The pseudonyms; they remember what was replaced.
-    vocabulary
-        Words that stay wherever they stand: regions, sizes, kinds of disks.
-    words
-        Words that Azure's own values are made of, such as "provisioning" and "succeeded". A value of nothing
-        else stays, unless its field is private.
+    - `names`: the pseudonyms; they remember what was replaced.
+    - `vocabulary`: words that stay wherever they stand: regions, sizes, kinds of disks.
+    - `words`: words that Azure's own values are made of, such as "provisioning" and "succeeded". A value of
+      nothing else stays, unless its field is private.
     """
 
     def __init__(

@@ -86,11 +86,8 @@ def times_the_drives(disks: int) -> float:
 def points(a: Analysed) -> pd.DataFrame:
     """Every kind that was measured with full queues: capacity and ratio to the two-way mirror by write share.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `arm, label, capacity_pct, most_pct` (with seven drives a node and more), `write_pct, ratio, low,
-        high` (of the smallest blocks), `bound`; the two-way mirror is 1.
+    Returns `arm, label, capacity_pct, most_pct` (with seven drives a node and more), `write_pct, ratio, low,
+    high` (of the smallest blocks), `bound`; the two-way mirror is 1.
     """
     table = saturated.ratios(a)
     base = arms.base(a)

@@ -43,13 +43,10 @@ def _volumes(scenario: Scenario) -> dict[str, Volume]:
 def matrix(a: Analysed) -> pd.DataFrame:
     """Every kind of volume with every loss that it can have: as played, and by the rule.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `kind` (in words), `lost`, `expected` and `online` ("yes", "no" or empty), `blocks_written`,
-        `blocks_verified`, `n` replicates played, and `failed`, whether it was tried and has no outcome. Kinds
-        that no run makes have a rule alone. Volumes of one kind are added up; where they differ, the one that
-        is offline counts.
+    Returns `kind` (in words), `lost`, `expected` and `online` ("yes", "no" or empty), `blocks_written`,
+    `blocks_verified`, `n` replicates played, and `failed`, whether it was tried and has no outcome. Kinds
+    that no run makes have a rule alone. Volumes of one kind are added up; where they differ, the one that is
+    offline counts.
     """
     return pd.DataFrame(list(_cells(a)), columns=_CELLS)
 

@@ -26,12 +26,9 @@ def played(a: Analysed) -> pd.DataFrame:
 def by_pool(a: Analysed) -> pd.DataFrame:
     """Resync of each pool and loss that a volume of the pool outlived, one row per replicate.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `pool`, `lost`, `replicate`, `seconds` until all volumes were whole, `mb` copied back to all of them
-        (NaN where that of one is unknown), `mb_s`; `during` and `resync`, the load on the volumes that stayed
-        online, in percent of its rate before.
+    Returns `pool`, `lost`, `replicate`, `seconds` until all volumes were whole, `mb` copied back to all of
+    them (NaN where that of one is unknown), `mb_s`; `during` and `resync`, the load on the volumes that
+    stayed online, in percent of its rate before.
     """
     pools = {volume.name: f"{volume.cluster}, {volume.disk}" for volume in a.scenario.volume}
     rows = played(a)

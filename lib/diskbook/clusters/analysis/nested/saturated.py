@@ -42,11 +42,8 @@ def loads(a: Analysed) -> list[Workload]:
 def ratios(a: Analysed) -> pd.DataFrame:
     """Ratios of IOPS of every kind to the two-way mirror, cell by cell, beside the bound.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `COLUMNS`: `bound` is the ratio of what limits and disk I/Os allow, `left` is ratio / bound, `held`
-        says that a limit sets both rates.
+    Returns `COLUMNS`: `bound` is the ratio of what limits and disk I/Os allow, `left` is ratio / bound,
+    `held` says that a limit sets both rates.
     """
     by_name = {item.name: item for item in loads(a)}
     base = arms.base(a)

@@ -82,11 +82,8 @@ def _sentence(row: dict[Any, Any]) -> str:
 def counted(a: Analysed) -> pd.DataFrame:
     """Mirror fill and slow-tier allocations of every trial, from table `counters`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `trial, arm, workload, kind, replicate, block, allocations` (clusters, all nodes), `fill` (share of
-        the tier after the trial, the highest); NaN where a counter is not there; empty where none are.
+    Returns `trial, arm, workload, kind, replicate, block, allocations` (clusters, all nodes), `fill` (share
+    of the tier after the trial, the highest); NaN where a counter is not there; empty where none are.
     """
     counters = a.tables.counters
     slow, fill = (counters[counters["counter"] == name] for name in (SLOW_TIER, FILL))

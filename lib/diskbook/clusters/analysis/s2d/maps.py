@@ -26,10 +26,7 @@ NEAR = 0.05
 def measured(a: Analysed) -> pd.DataFrame:
     """Ratio of IOPS of every cell that both arms have: geometric mean over blocks, paired.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `load, threads, ratio, capped, latency_ratio, workload`; `capped`: a limit sets one rate or both.
+    Returns `load, threads, ratio, capped, latency_ratio, workload`; `capped`: a limit sets one rate or both.
     """
     logs = cell_ratios.log_ratios(sweep.totals(a), CLUSTER, SERVER)
     if logs.empty:

@@ -29,7 +29,7 @@ def page() -> str:
             "others are **inferred**: the rule is documented, the code of the refusal is not. If a quote",
             "had no status, the row has the usual one of the code. Nothing here was tried on real Azure.",
             "",
-            "Made by `make format` from `checks/azure_rules_table.py`.",
+            "Made by `make format` from `checks/azure_rules.yaml`.",
             *_sections(),
             "",
         ]

@@ -93,9 +93,9 @@ def alone(trials: pd.DataFrame, number: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("design", CELLS, ids=str)
 def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
-    """200 runs through tables and `compare`: the same intervals, refused and flagged in the same runs."""
-    runs = simulated(OUTLIERS, design, 200)
-    names = [f"run-{number}" for number in range(200)]
+    """Fifty runs through tables and `compare`: the same intervals, refused and flagged in the same runs."""
+    runs = simulated(OUTLIERS, design, 50)
+    names = [f"run-{number}" for number in range(50)]
     trials = pd.concat(
         [alone(simulate.trials(runs, number, name), number) for number, name in enumerate(names)]
     )
@@ -219,7 +219,7 @@ def test_the_command_passes_with_the_intervals_of_the_analysis(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coverage, "PARTS", {"knees": coverage.PARTS["knees"]})  # all have tests of their own
-    assert coverage.main(["--quick", "--runs", "1500", "--jobs", "1"]) == 0
+    assert coverage.main(["--quick", "--runs", "500", "--jobs", "1"]) == 0
     printed = capsys.readouterr().out
     assert "passed: no cell under 93 %" in printed
     assert "known limit" in printed and "where no gate warns" in printed

@@ -17,14 +17,14 @@ from diskbook.stats.compare import compare
 
 pytestmark = pytest.mark.whole
 
-N_RUNS = 400
+N_RUNS = 160
 MOST = 0.07
 STRICT = 0.001
 """A margin that no run is precise enough for, so that no difference is hidden by "equivalent"."""
 
 
 def same_disk(level: Level, design: Design, overhead: float = 0.0) -> list[pd.DataFrame]:
-    """Tables of 400 runs in which both arms are one disk; a workload name of its own for each."""
+    """Tables of runs in which both arms are one disk; a workload name of its own for each."""
     rng = np.random.default_rng(20)
     runs = simulate.simulate(replace(level, disk=0.0), design, Truth(overhead), N_RUNS, rng)
     tables = [simulate.trials(runs, number, f"run-{number}") for number in range(N_RUNS)]

@@ -77,7 +77,7 @@ def test_with_the_usual_margin_the_same_disk_is_equivalent() -> None:
 
 def test_a_planted_difference_is_seen() -> None:
     found, _ = shares(same_disk(LEVELS[1], Design(5, 5), overhead=0.02), STRICT)
-    assert found[Scope.THESE] > 0.95 and found[Scope.LIKE_THESE] > 0.95
+    assert found[Scope.THESE] > 0.9 and found[Scope.LIKE_THESE] > 0.9
 
 
 def test_all_of_one_arm_before_the_other_is_refused() -> None:

@@ -18,6 +18,7 @@ from checks import (
     reference_pages,
 )
 from diskbook.facts import paths
+from diskbook.importing.answers import post, questions
 
 
 def _house(page: str) -> str:
@@ -43,3 +44,7 @@ if __name__ == "__main__":
     for path in reference_pages.PAGES:
         path.write_text(reference_pages.with_tables(path), "utf-8")
     limits_data.write()
+    for answer in questions.every():
+        for name, content in post.files(answer).items():
+            (paths.POSTS / name).parent.mkdir(exist_ok=True)
+            (paths.POSTS / name).write_bytes(content)

@@ -10,7 +10,8 @@ RUNS = Path(__file__).resolve().parents[2] / "data" / "runs"
 HEAD = """# Sample runs
 
 These are the executed analysis notebooks of the runs that come with the workbook. All are **emulated**: they
-show how the method works and say nothing about Azure. A report is the same notebook as one file that needs no
+show how the method works and say nothing about Azure. Posts whose names begin with `real` are not: others
+measured on Azure what they say. A report is the same notebook as one file that needs no
 network. A post is a short text for an editor.
 
 """

@@ -25,8 +25,13 @@ def box(title: str, facts: Mapping[str, str], note: str = "") -> str:
 
 
 def source(provenance: str) -> str:
-    """Say in a few words that numbers are not Azure's, where they are not."""
-    return "on the emulator, not on Azure" if Provenance.EMULATED in provenance else ""
+    """Say in a few words whose numbers these are."""
+    words = {
+        Provenance.EMULATED: "on the emulator, not on Azure",
+        Provenance.IMPORTED: "measured by others",
+        Provenance.AZURE: "measured by us, on Azure",
+    }
+    return "; ".join(text for kind, text in words.items() if kind in provenance)
 
 
 def compared(arm: str, base_arm: str, workload: str, direction: str, metric: str) -> str:

@@ -89,6 +89,8 @@ imported_trials = Neighbour("diskbook.importing.raw")
 """Trials of an imported run, read from its raw files."""
 imported_limits = Neighbour("diskbook.importing.named_limits")
 """What is said of the limits of an imported run."""
+real_answers = Neighbour("diskbook.importing.answers.questions")
+"""What public measurements of real Azure answer."""
 stores = Neighbour("diskbook.batch.stores.fetch")
 """Copies of runs in stores, and the folders that killed fetches have left."""
 catalogue = Neighbour("diskbook.batch.catalogue.read")

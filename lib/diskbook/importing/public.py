@@ -26,7 +26,6 @@ from diskbook.report.show.html import Html
 from diskbook.results import run as runs
 
 FOLDER = paths.REFERENCE / "public"
-_TABLES = ("table.csv", "table.parquet")
 _SAID = (
     *("title", "authors", "repository", "commit", "licence", "retrieved", "attribution"),
     *("measured", "region", "unknown", "notes"),
@@ -65,6 +64,18 @@ def load(name: str) -> Dataset:
         raise unknown("data set", name, names())
     folder = FOLDER / name
     return Dataset(name, folder, toml_file.read(folder / "source.toml", f"there is no data set {name}"))
+
+
+def table_of(name: str, stem: str = "table") -> pd.DataFrame:
+    """Read a table of a data set as it is; `source.toml` names its columns with their units.
+
+    Raises
+    ------
+    UsageError
+        For a name that there is not.
+    """
+    path = next(load(name).folder.glob(f"{stem}.*"))
+    return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
 
 
 def table() -> Html:
@@ -108,7 +119,7 @@ def plan(name: str, run_name: str) -> Planned:
 def _entries(dataset: Dataset, asked: Mapping[str, Any]) -> list[Entry]:
     """Read the table; its arms, loads and blocks are named in it."""
     columns = (*asked["columns"].items(), *((field, f":{value}") for field, value in asked["values"].items()))
-    path = next(path for path in map(dataset.folder.joinpath, _TABLES) if path.exists())
+    path = next(dataset.folder.glob("table.*"))
     refused: list[str] = []
     entries = pairing.of_tables([Source(path, path)], columns, refused)
     if refused:

@@ -22,7 +22,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import Table
 from diskbook.importing import names, repeats, run as importer
 from diskbook.report import figures
-from diskbook.report.analysis import companion_files, protocol, report as reports
+from diskbook.report.analysis import companion_files, protocol, report as reports, write as analysis_write
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures.export import export
 from diskbook.report.figures.style import Picture
@@ -182,7 +182,12 @@ def tail(analysis: Analysis) -> Picture | None:
 
 
 def write(analysis: Analysis) -> list[Path]:
-    """Write comparisons.csv, protocol.csv, and figures of what there is; return their paths."""
+    """Write comparisons.csv, protocol.csv, and figures of what there is; return their paths.
+
+    The run of a public data set that answers a question has its headline and figures as well.
+    """
+    if analysis.own_headline:
+        return analysis_write.results(analysis)
     path = analysis.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, analysis.comparisons)
     analysis.run.write(path.name, csv_text(checked))

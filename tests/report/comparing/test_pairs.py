@@ -172,4 +172,4 @@ def test_settings_sizes_limits_and_versions_that_changed_are_listed(
 
 def test_a_copy_is_said_to_be_no_second_measurement(runs: dict[str, Run], tmp_path: Path) -> None:
     copy = beside.copied(runs["again"], tmp_path / "again")
-    assert of(runs["again"], copy).copies.startswith("A and B are one run")
+    assert of(runs["again"], copy).remarks.startswith("A and B are one run")

@@ -20,7 +20,7 @@ from diskbook.report.show.html import Html, table
 from diskbook.results.run import folder_of
 from diskbook.stats import power
 
-PUBLISHED = "Azure, published by Microsoft (CC-BY-4.0)"
+PUBLISHED = f"{Provenance.IMPORTED}: Azure, published by Microsoft (CC-BY-4.0)"
 IMPORTED = "azure, imported"
 POWER = 0.8
 REGIONS = {"eastus": "East US", "westus2": "West US 2"}
@@ -73,7 +73,7 @@ def read(name: str = "") -> Noise:
     rows = noise_series.components(Path(folder) / noise_series.COMPONENTS)
     shares = noise_series.shares(Path(folder) / noise_series.SHARES)
     components, rates = (pd.DataFrame([asdict(row) for row in part]) for part in (rows, shares))
-    provenance = IMPORTED if IMPORTED in rows[0].source else PUBLISHED
+    provenance = str(Provenance.IMPORTED) if IMPORTED in rows[0].source else PUBLISHED
     return Noise(components, rates, provenance, noise_series.attribution([*rows, *shares]))
 
 

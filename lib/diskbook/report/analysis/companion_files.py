@@ -26,6 +26,7 @@ from diskbook.results.run import Run
 ANALYSES: Mapping[str, ModuleType] = LazyTable(
     {
         "disk_options": "diskbook.report.analysis.disk_options",
+        "imported": "diskbook.importing.answers.of_run",
         "local_disk": "diskbook.report.analysis.local_disk",
         "nested_resiliency": "diskbook.clusters.analysis.nested_resiliency",
         "s2d_azure": "diskbook.clusters.analysis.s2d_azure",

@@ -40,6 +40,12 @@ BANNERS = {
         "Measured on hosts of the user's own (provenance: inventory). It says nothing about Azure.",
         "Says nothing about Azure.",
     ),
+    Provenance.IMPORTED: (
+        "MEASURED BY OTHERS.",
+        "We did not watch it: settings in force and other load are not known.",
+        "Settings in force are not known.",
+    ),
+    Provenance.AZURE: ("MEASURED BY US.", "On Azure.", "On Azure."),
 }
 """First word, the rest on a screen, the rest on a telephone: the banner is one line on both."""
 _HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)

@@ -68,11 +68,11 @@ def folder_of_figures(run: Run) -> Path:
 def figures_of(a: Analysis) -> tuple[Picture, ...]:
     """Draw the figures of a run's analysis, in the order of its notebook.
 
-    They are those that its module draws in `pictures(a)`, where it has one.
+    They are those that its module draws in `pictures(a)`, where it has any.
     """
     draw = getattr(a.module, "pictures", None)
-    if callable(draw):
-        pictures: tuple[Picture, ...] = draw(a)
+    pictures: tuple[Picture, ...] = draw(a) if callable(draw) else ()
+    if pictures:
         return pictures
     curve = (a.load_curve,) if a.load_curve else ()
     return (a.ratios, a.all_trials, a.percentile_plot, *curve)

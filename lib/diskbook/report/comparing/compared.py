@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from diskbook.design.vocabulary import Verdict
+from diskbook.design.vocabulary import Provenance, Verdict
 from diskbook.facts.errors import UsageError
 from diskbook.report.comparing import changed, measured, pairs, same_question, spread
 from diskbook.report.comparing.changed import Change
@@ -53,8 +53,8 @@ class Beside:
         return list(spread.between(self.pairs))
 
     @property
-    def copies(self) -> str:
-        """Say which runs are one and the same by their manifests; empty where none are."""
+    def remarks(self) -> str:
+        """Say which runs are one and the same by their manifests, and which of several others measured."""
         by_run: dict[str, list[str]] = {}
         for item in self.runs:
             key = f"{item.manifest['run']} {item.manifest.get('created_utc')}"
@@ -64,6 +64,9 @@ class Beside:
             for letters in by_run.values()
             if len(letters) > 1
         ]
+        others = [item.letter for item in self.runs if item.provenance == Provenance.IMPORTED]
+        if 0 < len(others) < len(self.runs):
+            words.append(f"{' and '.join(others)} measured by others, the rest by us: {_UNLIKE}")
         return "; ".join(words)
 
     @cached_property
@@ -107,6 +110,9 @@ class Beside:
     @cached_property
     def _loads(self) -> dict[str, str]:
         return sentences.workload_words(self.runs[0].scenario)
+
+
+_UNLIKE = "a change may be one of method, tool or settings in force"
 
 
 def compare(names: Sequence[str]) -> Beside:

@@ -140,7 +140,7 @@ def html(beside: Beside) -> Html:
 
 def changes(beside: Beside) -> Html:
     """Show what changed, or that nothing did."""
-    note = f"<p>{escaped(beside.copies)}.</p>" if beside.copies else ""
+    note = f"<p>{escaped(beside.remarks)}.</p>" if beside.remarks else ""
     return Html(note + _or(_changes(beside), "Nothing that the manifests tell."))
 
 
@@ -164,7 +164,7 @@ def markdown(beside: Beside, outcome: Outcome | None = None) -> str:
     parts = [
         f"**{beside.provenance}**",
         table_writers.markdown(Table.of(runs_table(beside))),
-        beside.copies,
+        beside.remarks,
         *(table_writers.markdown(table) for table in (_changes(beside), shown(beside), _spreads(beside))),
         table_writers.markdown(_left_out(beside)),
         "" if outcome is None else outcome.words,

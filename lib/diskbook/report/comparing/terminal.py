@@ -34,7 +34,7 @@ def brief(beside: Beside, outcome: Outcome | None = None) -> str:
     last = f"{changes} changed; {quantities.many(len(notes), 'note')} on these lines: -v shows them"
     sections = [
         "\n".join(_runs(beside)),
-        _wrapped("", beside.copies) if beside.copies else "",
+        _wrapped("", beside.remarks) if beside.remarks else "",
         "\n".join(row.rstrip() for row in rows) if beside.pairs else "",
         "\n".join(_left_out(beside)),
         last,
@@ -81,8 +81,8 @@ def _runs(beside: Beside) -> Iterator[str]:
 
 
 def _changes(beside: Beside) -> Iterator[str]:
-    if beside.copies:
-        yield _wrapped("", beside.copies)
+    if beside.remarks:
+        yield _wrapped("", beside.remarks)
     yield (
         "what changed:"
         if [row for row in beside.changes if row.kind != "hour"]

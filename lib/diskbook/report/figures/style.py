@@ -37,8 +37,17 @@ _PX_PER_IN, _PX_PER_IN_NARROW = 100, 84
 """Pixels to the inch: letters of 10 points are 13.9 px high, and 11.7 px on a phone, where room is scarce."""
 P = ParamSpec("P")
 _WIDTH_PX: ContextVar[int] = ContextVar("width_px", default=WIDTH_PX)
-_MARKS = {Provenance.EMULATED: "EMULATED, not Azure", Provenance.INVENTORY: "OWN DISK, not Azure"}
-_EMULATED = "Emulated, not measured on Azure."
+_MARKS = {
+    Provenance.EMULATED: "EMULATED, not Azure",
+    Provenance.INVENTORY: "OWN DISK, not Azure",
+    Provenance.IMPORTED: "MEASURED BY OTHERS",
+    Provenance.AZURE: "MEASURED BY US, on Azure",
+}
+_STARTS = {
+    Provenance.EMULATED: "Emulated, not measured on Azure.",
+    Provenance.IMPORTED: "Measured by others.",
+    Provenance.AZURE: "Measured by us, on Azure.",
+}
 _OWN = "Own hardware, not Azure."
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE_DARK = "#882870"
@@ -199,8 +208,9 @@ def redrawable(draw: Callable[P, Picture]) -> Callable[P, Picture]:
 
 
 def brief(provenance: str, sentence: str) -> str:
-    """Write a caption: one sentence on what is shown, after the one that says that it is emulated."""
-    return f"{_EMULATED} {sentence}" if Provenance.EMULATED in provenance else sentence
+    """Write a caption: one sentence on what is shown, after the one that says who measured it."""
+    starts = (words for kind, words in _STARTS.items() if kind in provenance)
+    return " ".join((*starts, sentence))
 
 
 # Marker, line and fill of the first, second, third ... arm of a kind. The first is fixed everywhere.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design.vocabulary import WITHHELD, Verdict
+from diskbook.design.vocabulary import WITHHELD, Provenance, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.quantities import many
 from diskbook.facts.table_writers import capital
@@ -59,7 +59,8 @@ def paragraphs(a: Analysed) -> list[str]:
     lines = headlines.of(a.comparisons, a.scenario)
     open_rows = [row for row in lines.rows if not (headlines.is_decided(row) or is_of_limits(row))]
     number = many(len(lines.rows), "comparison")
-    left = f"Of {number} named before the run, {len(open_rows)} stayed open; 'Limits' says why."
+    named = "" if a.provenance == Provenance.IMPORTED else " named before the run"
+    left = f"Of {number}{named}, {len(open_rows)} stayed open; 'Limits' says why."
     also = "These comparisons were decided as well:" if others(a) else ""
     return [part for part in (left if open_rows else "", also) if part]
 

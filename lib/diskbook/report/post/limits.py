@@ -9,13 +9,14 @@ from diskbook.facts.table_writers import capital
 from diskbook.report.post.answer import change, is_of_limits
 from diskbook.report.show import answers, header_card, headlines, lead, sentences
 from diskbook.report.show.analysed import Analysed
-from diskbook.report.show.html import OWN_HARDWARE
+from diskbook.report.show.html import BY_OTHERS, BY_US, OWN_HARDWARE
 from diskbook.report.show.sentences import Row
 
 _OF_PROVENANCE = {
     Provenance.EMULATED: "The emulator is part of the workbook: its numbers say nothing about Azure's disks.",
     Provenance.INVENTORY: OWN_HARDWARE,
-    Provenance.IMPORTED: "Others measured this: settings in force and other load are not known.",
+    Provenance.IMPORTED: BY_OTHERS,
+    Provenance.AZURE: BY_US,
 }
 _ON_AZURE = {
     Provenance.EMULATED: "No, on an emulator, which plays latencies and limits from a profile.",
@@ -25,7 +26,7 @@ _ON_AZURE = {
 
 
 def provenance(a: Analysed) -> str:
-    """Say where the numbers come from, for the first lines; empty where they are Azure's own."""
+    """Say where the numbers come from, for the first lines."""
     return " ".join(words for kind, words in _OF_PROVENANCE.items() if kind in a.provenance)
 
 

@@ -16,6 +16,8 @@ from diskbook.facts.table_writers import Notes, Table, escaped
 
 EMULATED = "EMULATED. These numbers come from the workbook's own emulator. They say nothing about Azure."
 OWN_HARDWARE = "Measured on hosts of the user's own (provenance: inventory). It says nothing about Azure."
+BY_OTHERS = "MEASURED BY OTHERS. We did not watch it: settings in force and other load are not known."
+BY_US = "MEASURED BY US, on Azure."
 STYLE = (Path(__file__).parent / "style.css").read_text("utf-8")
 """Style of reports and of what notebooks show."""
 
@@ -49,11 +51,17 @@ def banner(provenance: str) -> Html:
 
 
 def _source(provenance: str) -> str:
-    if Provenance.INVENTORY in provenance and Provenance.EMULATED not in provenance:
-        return f'<p class="own-hardware" role="note"><b>{escaped(OWN_HARDWARE)}</b></p>'
-    if Provenance.EMULATED not in provenance:
-        return f"<p>Provenance: {escaped(provenance)}.</p>"
-    return f'<div class="emulated" role="note">{escaped(EMULATED)}</div>'
+    if Provenance.EMULATED in provenance:
+        return f'<div class="emulated" role="note">{escaped(EMULATED)}</div>'
+    known = {
+        Provenance.INVENTORY: OWN_HARDWARE,
+        Provenance.IMPORTED: BY_OTHERS,
+        Provenance.AZURE: BY_US,
+    }
+    words = [f"<b>{escaped(text)}</b>" for kind, text in known.items() if kind in provenance]
+    if words:
+        return f'<p class="own-hardware" role="note">{"<br>".join(words)}</p>'
+    return f"<p>Provenance: {escaped(provenance)}.</p>"
 
 
 def table(

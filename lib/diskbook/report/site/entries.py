@@ -31,6 +31,8 @@ DECIDED = (Verdict.DIFFERENCE, Verdict.EQUIVALENT)
 BANNERS = {
     Provenance.EMULATED: (html.EMULATED, "EMULATED: says nothing about Azure."),
     Provenance.INVENTORY: (html.OWN_HARDWARE, "Own hosts: says nothing about Azure."),
+    Provenance.IMPORTED: (html.BY_OTHERS, "MEASURED BY OTHERS."),
+    Provenance.AZURE: (html.BY_US, "MEASURED BY US, on Azure."),
 }
 METRICS = {"lat_mean_ms": "mean latency", **sentences.METRIC_WORDS}
 

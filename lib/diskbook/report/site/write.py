@@ -14,6 +14,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from diskbook.design.vocabulary import Provenance
+from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError, visible
 from diskbook.report.analysis import report
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
@@ -107,7 +109,15 @@ def _pages(shown: list[Entry], unreadable: list[str], url: str) -> Iterator[tupl
     about = card("index.html", "Azure disks, measured", "Each run asks one question and answers it.")
     yield (
         "index.html",
-        _page("index", "", entries=shown, scenarios=scenarios, unreadable=unreadable, **about),
+        _page(
+            "index",
+            "",
+            real=neighbours.real_answers.every(),
+            entries=shown,
+            scenarios=scenarios,
+            unreadable=unreadable,
+            **about,
+        ),
     )
     about = card("published.html", "Published figures", "What five articles published, re-examined.")
     yield "published.html", _page("published", "", **_published(), **about)
@@ -143,11 +153,17 @@ class Question:
 def _questions(runs: Iterable[Entry]) -> Iterator[Question]:
     """Headline comparisons of a scenario, each with its estimate by every run, drawn on one axis."""
     pairs = [(entry, item) for entry in runs for item in entry.estimates if item.family == entries.HEADLINE]
-    for key in dict.fromkeys((item.what, item.load) for _, item in pairs):
-        rows = [(entry, item) for entry, item in pairs if (item.what, item.load) == key]
+    for key in dict.fromkeys(map(_asked, pairs)):
+        rows = [pair for pair in pairs if _asked(pair) == key]
         ends = [math.log2(end) for _, item in rows if item.numbers for end in item.numbers if end > 0]
         axis = min([0.0, *ends]), max([0.0, *ends])
-        yield Question(*key, tuple((entry, item, _drawn(item, axis)) for entry, item in rows))
+        yield Question(*key[:2], tuple((entry, item, _drawn(item, axis)) for entry, item in rows))
+
+
+def _asked(pair: tuple[Entry, Estimate]) -> tuple[str, str, bool]:
+    """What a row asks. Emulated rows have a table of their own: they say nothing about Azure."""
+    entry, item = pair
+    return item.what, item.load, Provenance.EMULATED in entry.provenance
 
 
 def _drawn(item: Estimate, axis: tuple[float, float]) -> Markup:

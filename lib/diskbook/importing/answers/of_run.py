@@ -1,0 +1,81 @@
+"""The answer of a public data set as that of its run: report, figures and post lead with it.
+
+`report.analysis.companion_files` names these functions' module; runs of other files get none of them.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from diskbook.api import card
+from diskbook.facts.table_writers import capital
+from diskbook.importing.answers import questions
+from diskbook.importing.answers.questions import Answer
+from diskbook.report.analysis.run import Analysis
+from diskbook.report.figures import Picture, html
+from diskbook.report.post import answer as post_answer
+from diskbook.report.show import header_card
+from diskbook.report.show.html import Html, table
+from diskbook.report.show.tables import bullets
+
+
+def answer(a: Analysis) -> Answer | None:
+    """Return the answer of a run's data set, None where it has none."""
+    return questions.of_dataset(str(header_card.data_set(a).get("name", "")))
+
+
+def headline(a: Analysis) -> str:
+    """Answer the data set's question in a sentence; "" for other runs."""
+    found = answer(a)
+    return found.headline if found else ""
+
+
+def pictures(a: Analysis) -> tuple[Picture, ...]:
+    """Figures of a data set's run, its main figure first; none for other runs."""
+    found = answer(a)
+    return (found.picture, a.all_trials) if found else ()
+
+
+def post_lead(a: Analysis) -> tuple[str, str] | None:
+    """Title and first paragraph of the post of a data set's run."""
+    found = answer(a)
+    return (found.title, " ".join(found.findings)) if found else None
+
+
+def post_table(a: Analysis) -> tuple[pd.DataFrame, str]:
+    """Table of a post with its caption: the data set's, else that of the comparisons."""
+    found = answer(a)
+    return (found.table, f"{found.caption} (measured by others)") if found else post_answer.table(a)
+
+
+def shown(a: Analysis) -> Html:
+    """Show what the data set's figures say: main figure, sentences and numbers; nothing for other runs."""
+    found = answer(a)
+    if found is None:
+        return Html("")
+    return of_answer(found)
+
+
+def of_answer(found: Answer) -> Html:
+    """Show an answer: main figure, sentences and numbers."""
+    parts = (
+        html(found.picture),
+        bullets(found.findings),
+        table(found.table, f"{found.caption} (measured by others)"),
+    )
+    return Html("".join(parts))
+
+
+def cards() -> Html:
+    """Show a card per question that public data answer, with its source."""
+    return Html("".join(map(_card, questions.every())))
+
+
+def _card(found: Answer) -> str:
+    source = found.source
+    facts = {
+        "Answer": f"{capital(found.headline)}.",
+        "Measured": f"{source['measured']}, by {source['authors']}",
+        "Licence": str(source["licence"]),
+    }
+    return card.box(found.question, facts, "Measured by others") + '<p style="margin:.2em 0 1em"></p>'

@@ -1,0 +1,96 @@
+"""Answers of public data: the figures of the reports, whose they are, and what they are not compared with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import diskbook as db
+from diskbook.facts import paths
+from diskbook.facts.errors import UsageError
+from diskbook.importing import public, run as importer
+from diskbook.importing.answers import of_run, post, questions, unpublished
+from diskbook.report import figures
+from diskbook.report.analysis.run import analyse
+from diskbook.report.comparing import measured
+from diskbook.report.post import answer as run_post
+from diskbook.report.site import entries, write as site
+
+NUMBERS = {
+    "real-temporary-disk": (
+        *("-29.6 % (95 % CI -33.3 to -25.8 %)", "within 0.14 %", "0.635 ms against 0.446 ms: 42 % higher"),
+        *("256.0 MB/s (255.0 to 257.0)", "263 with 64", "documents 256", "H16r reached no cap"),
+    ),
+    "real-e10": (
+        *("609.5 (600.3 to 618.8)", "612.0 IOPS", "440 to 539 IOPS", "2.488 (2.422 to 2.556)"),
+        *(
+            "2.144 (2.034 to 2.260)",
+            "-0.160 (-0.301 to -0.019)",
+            "4 of 12 cells",
+            "+0.109 (+0.042 to +0.176)",
+        ),
+    ),
+    "real-second-zone": ("-2.7 % on one and -13.9 % on the other", "-52.8 % is -51.5 %", "(-20 to +7 %)"),
+}
+
+
+@pytest.mark.parametrize("answer", questions.every(), ids=lambda answer: answer.slug)
+def test_an_answer_has_its_numbers_and_says_who_measured(answer: questions.Answer) -> None:
+    """Recomputed independently from the authors' raw files (sources and commits: source.toml)."""
+    told = " ".join((answer.headline, *answer.findings))
+    for number in NUMBERS[answer.slug]:
+        assert number in told
+    page = post.text(answer)
+    assert "MEASURED BY OTHERS" in page and answer.source["attribution"].split(",")[0] in page
+    assert b"MEASURED BY OTHERS" in figures.as_svg(answer.picture)
+    assert answer.picture.provenance == "imported" and answer.picture.caption.startswith(
+        "Measured by others."
+    )
+    files = post.files(answer)
+    for name in (f"{answer.slug}.md", f"{answer.slug}/{answer.slug}.csv"):
+        assert (paths.POSTS / name).read_bytes() == files[name], "run 'make format'"
+
+
+def test_what_nobody_published_has_a_run_with_hours_and_dollars() -> None:
+    table = unpublished.questions().set_index("article")
+    assert list(table.index) == ["zone-disks", "shared-zrs", "disk-options", "s2d-azure", "nested-resiliency"]
+    assert table.loc["zone-disks", "usd"] == round(db.plan("zone-disks").expected_usd or 0)
+    assert not table["public_raw_data"].str.startswith("yes").any() and (table["hours"] > 1).all()
+
+
+@pytest.fixture(scope="module")
+def e10(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    name = f"{tmp_path_factory.mktemp('real')}/cloud-storage-bench-2026"
+    return importer.write_run(public.plan("cloud-storage-bench-2026", name)).run.folder
+
+
+def test_the_run_of_a_set_leads_with_its_answer(e10: Path) -> None:
+    a = analyse(str(e10))
+    answer = of_run.answer(a)
+    assert answer is not None and a.headline == answer.headline
+    assert (
+        run_post.title(a) == answer.title and answer.caption in run_post.table(a)[1] + of_run.post_table(a)[1]
+    )
+    assert of_run.pictures(a)[0].slug == answer.slug
+
+
+def test_emulated_runs_stand_beside_no_others(e10: Path, tmp_path: Path) -> None:
+    """Compare and pool refuse them; the site gives them tables of their own."""
+    sample = paths.RUNS / "sample-zone-disks"
+    with pytest.raises(UsageError, match=r"cloud-storage-bench-2026 is imported.* are not compared"):
+        measured.read_runs([str(sample), str(e10)])
+    with pytest.raises(UsageError, match="pool: emulated runs say nothing about Azure"):
+        db.pool([str(sample), str(e10)])
+    emulated = entries.read(db.open_run(str(sample)).analysis.run)
+    twin = entries.Entry(**{**emulated.__dict__, "name": "other", "provenance": "imported"})
+    asked = list(site._questions([emulated, twin]))
+    assert all(len({entry.provenance for entry, _, _ in question.rows}) == 1 for question in asked)
+    assert len(asked) == 2 * len(list(site._questions([emulated])))
+    assert emulated.banner[1].startswith("EMULATED") and twin.banner[1] == "MEASURED BY OTHERS."
+
+
+def test_runs_by_others_and_by_us_may_stand_together_with_a_sentence() -> None:
+    measured._check_provenance({"theirs": "imported", "ours": "azure"})
+    with pytest.raises(UsageError, match="emulated"):
+        measured._check_provenance({"theirs": "imported", "ours": "emulated"})

@@ -16,6 +16,10 @@ diskbook recognises a file by its content, never by its name, and unpacks `.gz`.
 one sentence, and imports the rest. Each row is a test (`tests/checks/test_formats.py`). `make format` writes
 this page from `checks/formats.py`.
 
+Any other table of results (CSV, TSV, Parquet, Excel) is read with `--columns`, which names the column of each
+field: `diskbook import --help` has an example, [Import results](../how-to/import.md) the fields. It is refused
+without a rate, a block size, or what tells reads from writes. A row that is no measurement is left out and named.
+
 """
 _FIO_TEXT, _FIO_JSON, _FIO_LOG = "fio, normal text", "fio, JSON and json+", "fio, log"
 _SPD_TEXT, _SPD_XML, _FLEET = "DiskSpd, text", "DiskSpd, XML", "VMFleet"

@@ -18,7 +18,7 @@ import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bound
 from diskbook.clusters.vmfleet import archive as vmfleet_archive, table as vmfleet_table
 from diskbook.facts import paths
 from diskbook.facts.errors import is_visible
-from diskbook.importing import formats, loads, perfkit
+from diskbook.importing import elbencho, formats, kubestr, loads, perfkit, sysbench, table
 from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, logs_of_a_job as job_logs, normal, terse
 from diskbook.importing.fio.logs_of_a_job import LogFile
@@ -33,6 +33,9 @@ _BUCKET = re.compile(r"\s*<Bucket>.*?</Bucket>", re.DOTALL)
 _KEPT_BINS = 6
 _MOST_WHOLE = 10**19
 _EPOCH_MS = 1_795_194_062_000
+_COLUMNS = table.columns_of(
+    "arm=disk,operation=op,block_size=bs,queue_depth=iodepth,iops=IOPS,lat_ms=lat_us/1000,started=when"
+)
 
 Parser = Callable[[bytes], object]
 
@@ -69,6 +72,10 @@ def targets() -> list[Target]:
         ("DiskSpd XML", _text(diskspd_xml.parse), "diskspd/*.xml"),
         ("DiskSpd text", _text(diskspd_text.parse), "diskspd/*.txt"),
         ("PerfKitBenchmarker", _text(perfkit.parse), "pkb/*"),
+        ("elbencho", _text(elbencho.parse), "elbencho/*"),
+        ("sysbench", _text(sysbench.parse), "sysbench/*"),
+        ("kubestr", _text(kubestr.parse), "kubestr/*"),
+        ("table", lambda content: _check(table.parse(content, "f", _COLUMNS)), "tables/*"),
         ("VMFleet", _text(vmfleet_table.parse), "vmfleet/*.tsv"),
         ("VMFleet archive", _archive, "vmfleet/*.zip"),
         ("VMFleet machine in an archive", _machine_of_archive, "diskspd/*.xml"),

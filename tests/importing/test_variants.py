@@ -91,6 +91,23 @@ def test_options_of_the_files_are_loads(tmp_path: Path, place: str) -> None:
     assert loads == {f"randread-4k-qd4-max-open-zones-{value}" for value in (1, 2, 14)}
 
 
+@pytest.mark.parametrize("form", ["diskspd-xml", "diskspd-text"])
+def test_options_of_diskspd_are_loads(tmp_path: Path, form: str) -> None:
+    """A switch of the command line, or its element of the XML; alike in both."""
+    for number, burst in enumerate((0, 20, 0, 20)):
+        result = Result(iops=5000 + number, began=later(minutes=number))
+        path = write(tmp_path / "in" / str(number), form, "2.2", result)
+        text = path.read_text()
+        if burst:
+            text = text.replace("</ThreadsPerFile>", "</ThreadsPerFile><BurstSize>20</BurstSize>", 1)
+            text = text.replace("diskspd.exe -c10G", "diskspd.exe -i20 -c10G", 1)
+        path.write_text(text)
+    loads = {
+        load.split("qd")[1].partition("-")[2]: n for (_, load), n in cells(plan(tmp_path / "in")).items()
+    }
+    assert loads == {"no-burst-size": 2, "burst-size-20": 2}
+
+
 def test_an_option_that_is_the_same_within_each_arm_is_no_load(tmp_path: Path) -> None:
     for number, arm in itertools.product((1, 2), ("lrs", "zrs")):
         path = tmp_path / "in" / arm / f"{number}.json"

@@ -72,8 +72,9 @@ def parse(text: str, source: str) -> Parsed:
         When no result is in it, or they are of several versions.
     """
     versions = sorted(set(_BEGIN.findall(text)))
-    if len(versions) > 1:
-        raise UnusableError(source, f"it holds results of several versions ({', '.join(versions)}); split it")
+    if len(versions) != 1:
+        several = f"it holds results of several versions ({', '.join(versions)})"
+        raise UnusableError(source, several if versions else "no line tells the version of sysbench")
     measurements, problems = [], list[str]()
     begun, asked = 0, dict[str, str]()
     for part in re.split(rf"(?={_RESULT})|(?=^sysbench \d)", text, flags=re.MULTILINE):
@@ -201,8 +202,8 @@ def _alone(told: dict[str, float], rates: dict[str, float], flags: list[str]) ->
 
 def _direction(result: _Result, name: str, *, alone: bool) -> Direction:
     told = result.told
-    ios = told["events"] if alone else round(told[name] * told["seconds"])
-    totals = Direction(ios, told[name], told[f"{name}_mib_s"] * _MIB, 1000 * told["seconds"])
+    ios = told["events"] if alone else round(number(told[name] * told["seconds"], "its number of I/Os"))
+    totals = Direction(ios, told[name], told.get(f"{name}_mib_s", math.nan) * _MIB, 1000 * told["seconds"])
     if not alone:
         return totals
     return Direction(

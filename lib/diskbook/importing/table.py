@@ -19,7 +19,7 @@ import pandas as pd
 
 from diskbook.design.model import ToolName, block_bytes
 from diskbook.facts import toml_file
-from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.facts.units import GIB, MIB
 from diskbook.importing.layout import Meaning
 from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
@@ -40,6 +40,9 @@ _PERCENTILES = {50.0: "lat_p50_ms", 95.0: "lat_p95_ms", 99.0: "lat_p99_ms", 99.9
 _NO_VERSION = "the tool's version is not told, so arms are not compared: add version:=..., or version=COLUMN"
 _MOST_FLAGS = 5
 _MOST_KINDS = 12
+_MOST_COLUMNS, _LONGEST = 30, 30
+"""Columns that a message names, and letters of each."""
+_GREATEST_BLOCK = 2**40
 _EXAMPLE = "--columns arm=disk,operation=op,block_size=bs,queue_depth=iodepth,iops=IOPS"
 
 Columns = tuple[tuple[str, str], ...]
@@ -218,9 +221,8 @@ def _column(frame: pd.DataFrame, text: str, name: str, source: str) -> Sequence[
         return [value.strip() for value in frame[text]]
     scaled = _FACTOR.fullmatch(text)
     if scaled is None or scaled["column"] not in frame.columns:
-        raise unknown(
-            "column", scaled["column"] if scaled else text, frame.columns, f"{source}, field {name}"
-        )
+        known = [visible(column)[:_LONGEST] for column in frame.columns[:_MOST_COLUMNS]]
+        raise unknown("column", scaled["column"] if scaled else text, known, f"{source}, field {name}")
     factor = float(scaled["factor"])
     if not factor > 0:
         raise UsageError(f"--columns {name}={text}: the number must be more than 0")
@@ -346,8 +348,8 @@ def _block_size(text: str) -> int | None:
         size = int(block_bytes(plain))
     except ValueError:
         size = 0
-    if size < 1:
-        raise ValueError(f"block_size '{text}' is no size such as 4K or 4096")
+    if not 1 <= size <= _GREATEST_BLOCK:
+        raise ValueError(f"block_size '{text[:_LONGEST]}' is no size such as 4K or 4096")
     return size
 
 

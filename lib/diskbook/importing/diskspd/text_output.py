@@ -128,6 +128,7 @@ def _measurement(match: re.Match[str], part: str, asked: str, run: str) -> Measu
         name=f"time span {match[1]}",
         target=" + ".join(paths),
         load=load,
+        options=text_output_profile.options(run, load.block_size_bytes),
         directions=directions,
         started_utc=_started(run),
         flags=tuple(flags),

@@ -14,10 +14,19 @@ from itertools import pairwise
 from typing import Literal, TypeVar
 
 from diskbook.facts.units import GIB, KIB, MIB
+from diskbook.tools.diskspd.xml import BLOCK, USUAL, named
 from diskbook.tools.record import CACHED, Load
 
 T = TypeVar("T")
 
+_SWITCHES = {
+    **{"B": "BaseFileOffset", "T": "ThreadStride", "f": "MaxFileSize", "i": "BurstSize", "j": "ThinkTime"},
+    **{"l": "UseLargePages", "n": "DisableAffinity", "p": "ParallelAsyncIO", "si": "InterlockedSequential"},
+    **{"ft": "TemporaryFile", "fs": "SequentialScan", "fr": "RandomAccess", "x": "CompletionRoutines"},
+    **{"I": "IOPriority", "rs": "RandomRatio", "r": "Random", "s": "StrideSize", "Sm": "MemoryMappedIo"},
+}
+"""Switch of the command line to the element that the XML has for it."""
+_SWITCH = re.compile(r"\s[-/](ft|fs|fr|si|rs|Sm|[BTfijlnpxIrs])(\d{1,15}[KMGTb]?)?(?=\s|$)")
 _PATH = re.compile(r"^[ \t>]*path: ['\u2018](.{1,400})['\u2019]\s*$", re.MULTILINE)
 _SIZE = {"": 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "K": KIB, "M": MIB, "G": GIB}
 _OUTSTANDING = r"outstanding I/O.{0,40}?: (\d{1,6})"
@@ -70,6 +79,28 @@ def load(asked: str, done: str, run: str, flags: list[str]) -> tuple[Load, list[
         ramp_s=_told(asked, r"warm up time: (\d{1,9})s"),
         runtime_s=_told(asked, r"duration: (\d{1,9})s"),
     ), [match[1] for match in paths]
+
+
+def options(run: str, block: int | None) -> dict[str, str]:
+    """Options of a run by the names that the XML has for them; none where no command line is told."""
+    command = re.search(r"^[ \t>]*Command Line: (.*)$", run, re.MULTILINE)
+    if command is None:
+        return {}
+    told = dict(USUAL)
+    for match in _SWITCH.finditer(command[1]):
+        name, value = _SWITCHES[match[1]], match[2]
+        size = _bytes(value, block) if value else None
+        is_block = name in ("Random", "StrideSize") and size in (None, block)
+        told[name] = BLOCK if is_block else str(size or "true")
+    if zeroed := re.search(r"\s[-/](Zr?)(?=\s|$)", command[1]):
+        told["Pattern"] = {"Z": "zero", "Zr": "random"}[zeroed[1]]
+    return named(told)
+
+
+def _bytes(value: str, block: int | None) -> int:
+    """Return a number of the command line, in bytes where it has a unit; b is a block."""
+    unit = {"K": KIB, "M": MIB, "G": GIB, "T": 1024 * GIB, "b": block or 1}.get(value[-1], 1)
+    return int(value.rstrip("KMGTb")) * unit
 
 
 def _concurrency(targets: list[str], head: str, done: str, line: str) -> tuple[int | None, int | None]:
@@ -140,8 +171,7 @@ def _created(line: str, n_targets: int, block: int | None) -> int | None:
     asked = re.search(r"\s[-/]c(\d{1,15})([KMGTbB]?)(?=\s)", line)
     if asked is None:
         return None
-    unit = {"": 1, "K": KIB, "M": MIB, "G": GIB, "T": 1024 * GIB}.get(asked[2].upper(), block or 0)
-    return int(asked[1]) * unit * n_targets or None
+    return _bytes(asked[1] + asked[2].upper().replace("B", "b"), block or 0) * n_targets or None
 
 
 def _write_pct(text: str) -> int | None:

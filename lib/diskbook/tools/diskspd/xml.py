@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -157,6 +157,46 @@ def _same(values: list[T], what: str, flags: list[str]) -> T | None:
     return None
 
 
+BLOCK = "block"
+USUAL = {
+    **{"CompletionRoutines": "false", "DisableAffinity": "false", "BaseFileOffset": "0"},
+    **{
+        "SequentialScan": "false",
+        "RandomAccess": "false",
+        "TemporaryFile": "false",
+        "UseLargePages": "false",
+    },
+    **{"ParallelAsyncIO": "false", "InterlockedSequential": "false"},
+    **{"StrideSize": BLOCK, "Random": BLOCK, "MemoryMappedIo": "false"},
+    **{"RandomRatio": "", "ThreadStride": "0", "MaxFileSize": "0", "BurstSize": "0", "ThinkTime": "0"},
+    **{"IOPriority": "3", "Weight": "1", "Pattern": "sequential"},
+}
+"""Options that change what is measured and that no load tells, by their elements, as they are by default."""
+_NAMES = {"Random": "alignment", "StrideSize": "stride", "Pattern": "buffer"}
+
+
+def named(told: Mapping[str, str]) -> dict[str, str]:
+    """Give options of a run the names that loads get: "BurstSize" is "burst-size"."""
+    return {_NAMES.get(name, re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()): told[name] for name in told}
+
+
+def _options(profile: Node | None) -> dict[str, str]:
+    """Options of a time span; those in which its targets differ are joined."""
+    targets = list(profile.all("Targets", "Target")) if profile else []
+    if profile is None or not targets:
+        return {}
+    told = dict(USUAL)
+    for name, usual in USUAL.items():
+        values = []
+        for target in targets:
+            places = (target.word(name), target.word("WriteBufferContent", name), profile.word(name))
+            value = next(filter(None, places), usual)
+            is_block = name in ("Random", "StrideSize") and value == target.word("BlockSize")
+            values.append(BLOCK if is_block else value)
+        told[name] = "+".join(dict.fromkeys(values))[:80]
+    return named(told)
+
+
 _WORDS = {"read": "Read", "write": "Write"}
 _DOCUMENT = re.compile(r"<Results[\s>]")
 _FROM_PERCENTILES = "the latency distribution is rebuilt from DiskSpd's percentiles"
@@ -284,6 +324,7 @@ def _measurement(span: Node, profile: Node | None, position: int) -> Measurement
         directions=directions,
         series=_series(span, seconds),
         flags=tuple(flags),
+        options=_options(profile),
         usr_pct=usr_pct,
         sys_pct=sys_pct,
         busiest_core_pct=busiest_core_pct,

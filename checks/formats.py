@@ -17,8 +17,8 @@ one sentence, and imports the rest. Each row is a test (`tests/checks/test_forma
 this page from `checks/formats.py`.
 
 Any other table of results (CSV, TSV, Parquet, Excel) is read with `--columns`, which names the column of each
-field: `diskbook import --help` has an example, [Import results](../how-to/import.md) the fields. It is refused
-without a rate, a block size, or what tells reads from writes. A row that is no measurement is left out and named.
+field ([Import results](../how-to/import.md) lists them). It is refused without a rate, a block size, or what
+tells reads from writes. A row that is no measurement is left out and named.
 
 """
 _FIO_TEXT, _FIO_JSON, _FIO_LOG = "fio, normal text", "fio, JSON and json+", "fio, log"
@@ -86,6 +86,8 @@ ROWS = (
     Row("others", "", "picture", REFUSED, "this is a picture"),
     Row("others", "", "HTML page", REFUSED, "XML, but no result of DiskSpd"),
     Row("others", "", "JSON of something else", REFUSED, "nor samples of PerfKitBenchmarker"),
+    Row("others", "", "table without --columns", REFUSED, "if it is a table of results"),
+    Row("others", "", "Parquet table without --columns", REFUSED, "a Parquet table"),
     Row("others", "", "any other text", REFUSED, "no format that is known here"),
     Row("others", "", "empty file", REFUSED, "the file is empty"),
 )

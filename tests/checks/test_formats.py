@@ -108,6 +108,8 @@ CASES: dict[str, bytes] = {
     "picture": b"\x89PNG\r\n",
     "HTML page": b"<html></html>",
     "JSON of something else": b'{"a": 1}',
+    "table without --columns": sample("tables/made-up.csv"),
+    "Parquet table without --columns": b"PAR1" + bytes(9),
     "any other text": b"hello",
     "empty file": b"\x00\x00",
 }

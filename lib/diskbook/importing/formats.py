@@ -23,6 +23,7 @@ def _table_of_a_fleet(text: str, source: str) -> Parsed:
 
 
 _ZIP = b"PK\x03\x04"
+_BY_COLUMNS = "name its columns by --columns"
 _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...] = (
     (lambda text: "<Results" in text, diskspd_xml.parse),
     (kubestr.is_kubestr, kubestr.parse),
@@ -38,6 +39,7 @@ _FORMATS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Parsed]], ...]
 """How each format is told, and read; the first that fits."""
 _LOG_LINE = re.compile(rb"\s*\d{1,18}, ?\d{1,18}, ?[0-3], ?\d{1,18}")
 _MAGIC = {
+    b"PAR1": f"a Parquet table: {_BY_COLUMNS}",
     _ZIP: "a zip archive: unpack it first",
     b"\x1f\x8b": "a gzip file: unpack it first",
     b"\x89PNG": "a picture",
@@ -70,6 +72,8 @@ def parse(content: bytes, source: str) -> Parsed:
         raise UnusableError(source, "the file is empty")
     if content.startswith(_ZIP) and vmfleet.is_fleet(content):
         return vmfleet.parse_archive(content, source)
+    if content.startswith(_ZIP) and b"xl/worksheets/" in content:
+        raise UnusableError(source, f"this is an Excel table: {_BY_COLUMNS}")
     for magic, what in _MAGIC.items():
         if content.startswith(magic):
             raise UnusableError(source, f"this is {what}")
@@ -91,6 +95,9 @@ def _unknown(text: str) -> str:
         return "this is XML, but no result of DiskSpd"
     if head.startswith(("{", "[")):
         return "this is JSON, but neither of fio, kubestr or elbencho nor samples of PerfKitBenchmarker"
+    cells = [{line.count(mark) for line in head.splitlines()[:2]} for mark in ",;\t"]
+    if any(len(counts) == 1 and max(counts) > 1 for counts in cells):
+        return f"no output of a known tool; if it is a table of results, {_BY_COLUMNS}"
     return "no format that is known here"
 
 

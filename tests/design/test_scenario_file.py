@@ -74,6 +74,15 @@ def test_every_scenario_loads_in_every_preset() -> None:
         ({"design.hours_between_blocks": 25}, "hours_between_blocks"),
         ({"design.hours_between_blocks": -1}, "hours_between_blocks"),
         ({"design.hours_between_blocks": 24.5}, "hours_between_blocks"),
+        ({"design.spread": "6 hours"}, "spread: '6 hours' is no time; write hours or days"),
+        ({"design.spread": "6h", "design.hours_between_blocks": 2}, "write spread alone"),
+        ({"design.spread": "4d"}, 'spread = "4d": 4 blocks would take 96 h'),
+        ({"design.look_unit": "blocks"}, "without looks: write for example looks = [4]"),
+        ({"design.look_unit": "blocks", "design.looks": [2, 3]}, "the last one that of all, 4"),
+        (
+            {"design.look_unit": "blocks", "design.looks": [2, 4], "design.replicates": 3},
+            "the verdict on 3 replicates rests on replicates",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_its_place(overrides: dict[str, object], said: str) -> None:
@@ -111,6 +120,7 @@ def test_blocks_are_spread_over_hours_only_as_long_as_machines_stand() -> None:
     assert (
         scenario_file.load("zone-disks", "quick", spread).design.hours_between_blocks == 24
     )  # 4 blocks: 72 h
+    assert scenario_file.load("zone-disks", "quick", {"design.spread": "3d"}).gap_h == 24
     with pytest.raises(UsageError, match="5 blocks would take 96 h, and machines stand for 72 h at most"):
         scenario_file.load("zone-disks", "standard", spread)
     with pytest.raises(UsageError, match="there is one block, and nothing to spread"):

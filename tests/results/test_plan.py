@@ -78,6 +78,22 @@ def test_what_is_complete_counts_on_whichever_machines(run: Run) -> None:
     assert progress.complete == progress.planned
 
 
+def test_looks_in_blocks_are_part_of_the_plan_and_end_it(run: Run) -> None:
+    asked = {"design.replicates": 1, "design.looks": [2, 4], "design.look_unit": "blocks"}
+    run.update_manifest(scenario=synthetic.every_block("quick", asked).model_dump(mode="json"))
+    plans.write(run)
+    looks = json.loads((run.folder / plans.FILE).read_text())["looks"]
+    assert (looks["unit"], looks["after"]) == ("blocks", [2, 4])
+    assert 0.02 < looks["levels"][-1] < 0.05 and looks["levels"] == sorted(looks["levels"])
+    for block in (1, 2):
+        complete(run, 1, block)
+    assert plans.progress(run) == plans.Progress(4, 2, 2)
+    run.append("look", stops=False)
+    assert [block.block for block in plans.remaining(run, 1)] == [3, 4]
+    run.append("look", stops=True)
+    assert plans.remaining(run, 1) == []
+
+
 @pytest.mark.parametrize("change", ["other", "gone", "twice"])
 def test_another_plan_than_the_one_it_began_with_is_refused(run: Run, change: str) -> None:
     plans.write(run)
@@ -117,7 +133,7 @@ def test_trials_for_evidence_are_planned_kept_and_no_part_of_what_is_judged(
         complete(made, 1, block.block)
     assert plans.remaining(made, 1) == alone[1:]
     done = plans.progress(made)
-    assert (done.planned, done.complete, done.whole_replicates) == (len(compared), len(compared), 1)
+    assert (done.planned, done.complete, done.whole) == (len(compared), len(compared), 1)
 
 
 def test_blocks_keep_their_placement_and_round_over_a_cut(tmp_path: Path) -> None:

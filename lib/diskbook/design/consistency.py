@@ -113,18 +113,32 @@ def check(scenario: Scenario) -> None:
 
 def _check_looks(scenario: Scenario) -> None:
     """Looks come one after the other, the last at the end."""
-    looks, replicates = scenario.design.looks, scenario.design.replicates
-    if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
+    looks, unit, replicates = scenario.design.looks, scenario.design.look_unit, scenario.design.replicates
+    last = scenario.most_blocks if unit == "blocks" else replicates
+    if looks and (list(looks) != sorted(set(looks)) or looks[-1] != last):
         raise ValueError(
-            f"[design] looks = {list(looks)}: write numbers of replicates that grow, the last one that of "
-            f"all, {replicates}"
+            f"[design] looks = {list(looks)}: write numbers of {unit} that grow, the last one that of "
+            f"all, {last}"
+        )
+    if unit == "blocks" and not looks:
+        raise ValueError(f'[design] look_unit = "blocks" without looks: write for example looks = [{last}]')
+    if unit == "blocks" and replicates > 1:
+        raise ValueError(
+            f'[design] look_unit = "blocks": the verdict on {replicates} replicates rests on replicates, '
+            "which blocks do not add to; write looks in replicates, or replicates = 1"
         )
 
 
 def _check_spread(scenario: Scenario) -> None:
     """Blocks that are to be spread over hours must be several, and come to an end while machines stand."""
-    hours, blocks = scenario.design.hours_between_blocks, max(load.blocks for load in scenario.workload)
+    design, hours, blocks = scenario.design, scenario.gap_h, scenario.most_blocks
+    if design.spread is not None and design.hours_between_blocks:
+        raise ValueError(
+            "[design]: spread and hours_between_blocks both say how far apart blocks are; write spread alone"
+        )
     where = f"[design] hours_between_blocks = {hours:g}"
+    if design.spread is not None:
+        where = f'[design] spread = "{design.spread}"'
     if hours and blocks < 2:
         raise ValueError(f"{where}: there is one block, and nothing to spread; plan blocks = 5 or more")
     if hours * (blocks - 1) > MOST_HOURS:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -336,9 +337,11 @@ class Workload(Record):
 class Design(Record):
     """How often: fresh machines and disks (`replicates`), and trials of a cell in a block (`repeats`).
 
-    `looks` are numbers of complete replicates at which the run is judged before its end, and at it.
-    `hours_between_blocks` is how long after the last block of a replicate began the next one may begin; of
-    arms with placements, the next block of the same placement.
+    `looks` are numbers of complete replicates at which the run is judged before its end, and at it; with
+    `look_unit` "blocks", of blocks of its one replicate (of arms with placements, of each placement).
+    `spread` is the time from the first block of a replicate to its last, in hours ("6h") or days ("2d"): each
+    may begin so much later than the one before it. `hours_between_blocks` is the older key for the same.
+    Arms with placements have a block of each placement at a time.
     `settle_s` passes between an attach and the first trial that is compared; a trial right after the attach
     comes before (`early`).
     After its fill a working set is written over once, in random order, unless `no_overwrite` says why not.
@@ -351,6 +354,8 @@ class Design(Record):
     repeats: Annotated[int, Field(ge=1, le=10)] = 1
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     looks: Annotated[tuple[Annotated[int, Field(ge=2, le=99)], ...], Field(strict=False)] = ()
+    look_unit: Literal["replicates", "blocks"] = "replicates"
+    spread: str | None = None
     hours_between_blocks: Annotated[float, Field(ge=0, le=24, strict=False, allow_inf_nan=False)] = 0.0
     settle_s: Annotated[float, Field(ge=0, le=3600, strict=False, allow_inf_nan=False)] = 0.0
     evidence_s: Annotated[float, Field(ge=0, le=3600, strict=False, allow_inf_nan=False)] = 0.0
@@ -358,6 +363,13 @@ class Design(Record):
     no_overwrite: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     # No run starts that is expected to cost more, with a margin; see diskbook.cost.budget.
     max_cost_usd: Annotated[float, Field(gt=0, strict=False, allow_inf_nan=False)] | None = None
+
+    @field_validator("spread")
+    @classmethod
+    def _is_a_time(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"\d{1,3}(\.\d{1,3})?[hd]", value):
+            raise ValueError(f'\'{value}\' is no time; write hours or days, for example "6h" or "2d"')
+        return value
 
     @field_validator("evidence_s")
     @classmethod
@@ -518,6 +530,19 @@ class Scenario(Record):
     def analysis_notebook(self) -> str:
         """Name of the notebook that analyses a run of this scenario."""
         return f"3-analyse-{self.scenario.analysis or self.name}"
+
+    @property
+    def most_blocks(self) -> int:
+        """Blocks of a replicate; of arms with placements, of the placement that has most."""
+        return max(load.blocks for load in self.workload)
+
+    @property
+    def gap_h(self) -> float:
+        """Hours from the start of a block to that of the next in its replicate and placement; 0 for none."""
+        if self.design.spread is None:
+            return self.design.hours_between_blocks
+        hours = float(self.design.spread[:-1]) * (24 if self.design.spread.endswith("d") else 1)
+        return hours / max(1, self.most_blocks - 1)
 
     @property
     def cells(self) -> list[tuple[Arm, Workload]]:

@@ -10,7 +10,8 @@ each of them. docs/glossary.md has the definitions.
 Where arms have placements, a block has the arms of one placement. Placements come in an order drawn for each
 replicate, and then in its reverse (z1 z2 z3 z3 z2 z1), each time with half of their blocks. A drift over the
 replicate then meets all placements alike, and disks move between groups of blocks only. Blocks that are hours
-apart (`design.hours_between_blocks`) come in rounds: all placements once, hours later in the reverse order.
+apart (`design.spread`), or after which the run is judged (`design.look_unit`), come in rounds: all placements
+once, then in the reverse order.
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ def _places(scenario: Scenario, replicate: int) -> list[tuple[str, int]]:
         for name, of_place in arms.items()
     }
     most = max(last.values(), default=0)
-    size = 1 if scenario.design.hours_between_blocks else max(1, math.ceil(most / 2))
+    in_rounds = scenario.gap_h or scenario.design.look_unit == "blocks"
+    size = 1 if in_rounds else max(1, math.ceil(most / 2))
     names = list(arms)
     # Blocks draw with their number, which is never 0.
     drawn = np.random.default_rng([scenario.design.seed, replicate, 0]).permutation(len(names))
@@ -221,12 +223,12 @@ def _steps_by_arm(
 
 
 def waiting_s(scenario: Scenario, start_s: float = 0.6) -> float:
-    """Time that one replicate waits between its blocks (`design.hours_between_blocks`), in seconds.
+    """Time that one replicate waits between its blocks (`design.spread`), in seconds.
 
     A block is due so long after the one before it began, so that its trials are part of that time. Where arms
     have placements, this is the time between rounds, each with a block of every placement.
     """
-    gap_s, last = 3600 * scenario.design.hours_between_blocks, max(load.blocks for load in scenario.workload)
+    gap_s, last = 3600 * scenario.gap_h, scenario.most_blocks
     if not gap_s:
         return 0.0
     cells = [(load.blocks, load.ramp_s + load.runtime_s + start_s) for _, load in scenario.cells]

@@ -18,6 +18,8 @@ from diskbook.design.schedule import Block, PlannedTrial
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
 from diskbook.stats import expected
+from diskbook.stats.gates.plan import constant_level
+from diskbook.stats.ratios import ALPHA
 
 FILE, SCHEMA = "plan.json", 1
 
@@ -30,13 +32,13 @@ class Progress:
     ----------
     planned, complete
         Numbers of blocks; one that failed for good is not complete.
-    whole_replicates
-        Planned replicates that are complete, where no other is begun; else 0.
+    whole
+        Planned replicates that are complete, where no other is begun; else 0. Blocks where looks count these.
     """
 
     planned: int
     complete: int
-    whole_replicates: int
+    whole: int
 
 
 def write(run: Run) -> None:
@@ -53,10 +55,21 @@ def write(run: Run) -> None:
         }
         for block in [*attachments.plan_after_attach(run.scenario), *expected.blocks(run.scenario)]
     ]
-    content = {"schema": SCHEMA, "run": run.name, "scenario_sha256": _scenario_hash(run), "blocks": blocks}
+    content = {"schema": SCHEMA, "run": run.name, "scenario_sha256": _scenario_hash(run), **_looks(run)}
+    content["blocks"] = blocks
     text = json.dumps(content, separators=(",", ":")) + "\n"
     run.write(FILE, text)
     run.append("plan", sha256=hashlib.sha256(text.encode()).hexdigest(), blocks=len(blocks))
+
+
+def _looks(run: Run) -> dict[str, Any]:
+    """The planned looks, and the level at which each is judged, by Holm's steps over the headlines."""
+    scenario = run.scenario
+    design, family = scenario.design, [item for item in scenario.comparison if item.family == "headline"]
+    if not design.looks:
+        return {}
+    levels = [round(constant_level(design.looks, ALPHA / left), 6) for left in range(len(family), 0, -1)]
+    return {"looks": {"unit": design.look_unit, "after": design.looks, "levels": levels}}
 
 
 def blocks_of(run: Run) -> list[Block]:
@@ -86,24 +99,33 @@ def complete_blocks(run: Run) -> set[tuple[int, int]]:
 
 
 def remaining(run: Run, replicate: int) -> list[Block]:
-    """Blocks of a planned replicate that are not complete, in order."""
-    complete = complete_blocks(run)
+    """Blocks of a planned replicate still to be measured, in order; evidence alone once a look stopped it."""
+    complete, is_stopped = complete_blocks(run), stopped_at(run) is not None
     return [
         block
         for block in blocks_of(run)
-        if block.replicate == replicate and (replicate, block.block) not in complete
+        if block.replicate == replicate
+        and (replicate, block.block) not in complete
+        and (block.evidence or not is_stopped)
     ]
+
+
+def stopped_at(run: Run) -> dict[str, Any] | None:
+    """Ledger's entry of the planned look at which the run stopped, all being decided; None before that."""
+    return next((event for event in run.ledger() if event["event"] == "look" and event["stops"]), None)
 
 
 def progress(run: Run) -> Progress:
     """How much of the plan is done, by the ledger; trials for evidence are no part of it."""
     complete = complete_blocks(run)
-    planned = {(block.replicate, block.block) for block in blocks_of(run) if not block.evidence}
-    whole = Counter(replicate for replicate, _ in planned)
-    done = Counter(replicate for replicate, _ in complete & planned)
-    begun = [replicate for replicate in whole if done[replicate]]
-    is_whole = all(done[replicate] == whole[replicate] for replicate in begun)
-    return Progress(len(planned), len(complete & planned), len(begun) if is_whole else 0)
+    planned = [block for block in blocks_of(run) if not block.evidence]
+    rounds = {(block.replicate, block.block): block.round for block in planned}
+    in_blocks = run.scenario.design.look_unit == "blocks"
+    unit = {place: rounds[place] if in_blocks else place[0] for place in rounds}
+    done = Counter(unit[place] for place in complete & rounds.keys())
+    of_each = Counter(unit.values())
+    is_whole = all(done[each] == of_each[each] for each in done)
+    return Progress(len(planned), sum(done.values()), len(done) if is_whole else 0)
 
 
 def is_written(run: Run) -> bool:

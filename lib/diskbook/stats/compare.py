@@ -20,9 +20,10 @@ from diskbook.stats.gates import Gate, attachment
 from diskbook.stats.gates.data import DATA, MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
 from diskbook.stats.gates.limits import CAP, NOTHING_SHOWS, SATURATION, without_interval
-from diskbook.stats.gates.plan import Plan
+from diskbook.stats.gates.plan import Plan, over_all_looks
 from diskbook.stats.gates.state import Conditioning
 from diskbook.stats.gates.tool import TOOL
+from diskbook.stats.intervals import LEVEL
 from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.plausibility import Asked, Doubt, one_rate
 from diskbook.stats.saturation import LIMIT_LIKE
@@ -122,8 +123,9 @@ def compare(
         asked,
         exempt,
     )
-    alpha = plan.alpha if plan else ratios.ALPHA
-    level = 1 - alpha if level is None else level
+    looks = plan.looks if plan else ()
+    if level is None:
+        level = 1 - plan.alpha if plan else LEVEL
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
     drafts, gate_rows, strata_rows = list[_Draft](), [], []
     for numbers in _estimated(view, pairs, level):
@@ -138,7 +140,7 @@ def compare(
     gate_table = pd.DataFrame(gate_rows, columns=GATES.names).drop_duplicates(ignore_index=True)
     strata_table = pd.DataFrame(strata_rows, columns=STRATA.names)
     doubts = (*view.doubts, *one_rate(view.cells))
-    return Compared(_judged(drafts, view.provenance, alpha), gate_table, view.cells, strata_table, doubts)
+    return Compared(_judged(drafts, view.provenance, looks), gate_table, view.cells, strata_table, doubts)
 
 
 class _Numbers(NamedTuple):
@@ -250,14 +252,15 @@ def _without_interval(estimate: ratios.Estimate, why: str) -> ratios.Estimate:
     return estimate if not why or estimate.reason else ratios.refused(estimate, why)
 
 
-def _judged(drafts: list[_Draft], provenance: str, alpha: float) -> pd.DataFrame:
-    """Comparisons with the verdicts that follow once all p-values of a family are known."""
+def _judged(drafts: list[_Draft], provenance: str, looks: tuple[int, ...]) -> pd.DataFrame:
+    """Comparisons with the verdicts that follow once all p-values of a family are known, over all looks."""
     rows = [_row(draft, provenance) for draft in drafts]
     table = pd.DataFrame(rows, columns=[*COMPARISONS.names, "_p"])
+    table["_p"] = over_all_looks(table["_p"].to_numpy(float), looks)
     table["p_adjusted"] = ratios.adjust(table["_p"], table["family"], table["scope"])
     judged = [
-        _verdict(*row, alpha)
-        for row in zip(drafts, table["p_adjusted"], _equivalence(drafts, table), strict=True)
+        _verdict(*row, looks)
+        for row in zip(drafts, table["p_adjusted"], _equivalence(drafts, table, looks), strict=True)
     ]
     table["verdict"] = [
         verdict.worded(draft.item.margin) for draft, (verdict, _) in zip(drafts, judged, strict=True)
@@ -393,19 +396,22 @@ def _few_replicates(estimate: ratios.Estimate, nearest_zone: str) -> str:
     )
 
 
-def _equivalence(drafts: list[_Draft], table: pd.DataFrame) -> pd.Series:
+def _equivalence(drafts: list[_Draft], table: pd.DataFrame, looks: tuple[int, ...]) -> pd.Series:
     """P of equivalence, adjusted like the p of difference."""
     raw = [np.nan if draft.decided else draft.estimate.p_equivalence(draft.item.margin) for draft in drafts]
-    return ratios.adjust(pd.Series(raw, index=table.index, dtype=float), table["family"], table["scope"])
+    over_all = over_all_looks(np.array(raw, dtype=float), looks)
+    return ratios.adjust(pd.Series(over_all, index=table.index), table["family"], table["scope"])
 
 
-def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float, alpha: float) -> tuple[Verdict, str]:
+def _verdict(
+    draft: _Draft, p_adjusted: float, p_equivalence: float, looks: tuple[int, ...]
+) -> tuple[Verdict, str]:
     """Verdict, and a note where the family's adjustment outweighs the interval shown."""
     if draft.decided:
         return draft.decided, ""
     item, estimate = draft.item, draft.estimate
-    verdict = ratios.decide(estimate, p_adjusted, p_equivalence, item.margin, item.family, alpha)
-    if verdict is not Verdict.INCONCLUSIVE and not _confirmed(draft, verdict, alpha):
+    verdict = ratios.decide(estimate, p_adjusted, p_equivalence, item.margin, item.family)
+    if verdict is not Verdict.INCONCLUSIVE and not _confirmed(draft, verdict, looks):
         return Verdict.INCONCLUSIVE, f"{LIMIT_LIKE}: single I/Os do not show the same"
     excludes_one = not estimate.reason and (estimate.low > 1 or estimate.high < 1)
     if verdict is Verdict.INCONCLUSIVE and excludes_one and item.family != "control":
@@ -413,14 +419,14 @@ def _verdict(draft: _Draft, p_adjusted: float, p_equivalence: float, alpha: floa
     return verdict, ""
 
 
-def _confirmed(draft: _Draft, verdict: Verdict, alpha: float) -> bool:
+def _confirmed(draft: _Draft, verdict: Verdict, looks: tuple[int, ...]) -> bool:
     """Whether single I/Os show the same, where a limit may make what a deep load shows."""
     single, margin = draft.single, draft.item.margin
     if single is None:
         return True
-    p_values = single.p_difference, single.p_equivalence(margin)
+    p_values = over_all_looks(np.array([single.p_difference, single.p_equivalence(margin)]), looks)
     same_side = (single.ratio > 1) == (draft.estimate.ratio > 1) or verdict is Verdict.EQUIVALENT
-    return same_side and ratios.decide(single, *p_values, margin, draft.item.family, alpha) is verdict
+    return same_side and ratios.decide(single, *p_values, margin, draft.item.family) is verdict
 
 
 def _gate_row(item: Named, gate: Gate) -> dict[str, str]:

@@ -339,12 +339,7 @@ def adjust(p: pd.Series, family: pd.Series, scope: pd.Series) -> pd.Series:
 
 
 def decide(
-    estimate: Estimate,
-    p_adjusted: float,
-    p_equivalence: float,
-    margin: float,
-    family: str,
-    alpha: float = ALPHA,
+    estimate: Estimate, p_adjusted: float, p_equivalence: float, margin: float, family: str
 ) -> Verdict:
     """Decide between difference, equivalence and neither, gates having passed.
 
@@ -354,10 +349,10 @@ def decide(
     """
     if estimate.reason:
         return Verdict.INCONCLUSIVE
-    if p_equivalence < alpha:
+    if p_equivalence < ALPHA:
         return Verdict.EQUIVALENT
     if family == "control":
         bound = math.log1p(margin)
         beyond = math.log(estimate.low) > bound or math.log(estimate.high) < -bound
         return Verdict.DIFFERENCE if beyond else Verdict.INCONCLUSIVE
-    return Verdict.DIFFERENCE if p_adjusted < alpha else Verdict.INCONCLUSIVE
+    return Verdict.DIFFERENCE if p_adjusted < ALPHA else Verdict.INCONCLUSIVE

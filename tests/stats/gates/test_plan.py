@@ -38,11 +38,11 @@ def test_an_unfinished_run_shows_intervals_and_no_verdict() -> None:
 
 
 def test_a_planned_look_is_judged_at_its_own_level() -> None:
-    look = Plan(planned=20, complete=10, whole_replicates=5, looks=(5, 10))
+    look = Plan(planned=20, complete=10, whole=5, looks=(5, 10))
     assert not look.is_interim and look.alpha < 0.03
     assert set(compared(look).table["level"]) == {1 - look.alpha}
-    assert dataclasses.replace(look, whole_replicates=6).is_interim
-    assert dataclasses.replace(look, whole_replicates=0).is_interim  # a replicate more has begun
+    assert dataclasses.replace(look, whole=6).is_interim
+    assert dataclasses.replace(look, whole=0).is_interim  # a replicate more has begun
     assert plan_gate(look).cause.endswith(f"a look that was planned, judged at a level of {look.alpha:.3f}")
 
 

@@ -154,7 +154,7 @@ def check_fits(
     needed_h, lifetime_s = all_s / max(1, at_once) / 3600, lifetime(manifest).total_seconds()
     if needed_h * 3600 > lifetime_s:
         hours = round(needed_h * 1.25 + 1)
-        waits = " and the waits between blocks" if scenario.design.hours_between_blocks else ""
+        waits = " and the waits between blocks" if scenario.gap_h else ""
         raise UsageError(
             f"the trials alone{waits} take {span(needed_h * 3600)}, but the machines shut down after "
             f"{span(lifetime_s)}: "
@@ -172,7 +172,7 @@ def _waiting_s(
 ) -> float:
     """Time that replicates wait between blocks: after each block but the last of its replicate."""
     scale = (manifest.get("emulator") or {}).get("time_scale", 1.0)
-    gap_s = 3600 * scenario.design.hours_between_blocks * scale
+    gap_s = 3600 * scenario.gap_h * scale
     last = dict(sorted(busy_s))
     waits = (gap_s - each for (replicate, block), each in busy_s.items() if block != last[replicate])
     return sum(max(0.0, wait_s) for wait_s in waits)

@@ -3,7 +3,7 @@
 A block is the unit of completion. A trial that fails is recorded with the tool's own message and tried
 once more; the run goes on either way.
 
-Wait between the blocks of a replicate, so that they are spread over hours (`design.hours_between_blocks`).
+Wait between the blocks of a replicate, so that they are spread over hours (`design.spread`).
 
 What sets a disk's latency wanders over hours; blocks of one hour share it, and their interval misses the
 lasting ratio (`diskbook.design.vocabulary.in_these_hours`).
@@ -122,7 +122,7 @@ def wait_between_blocks(rig: Rig, block: Block) -> bool:
 
 
 def _due(rig: Rig, block: Block) -> datetime | None:
-    hours = rig.scenario.design.hours_between_blocks
+    hours = rig.scenario.gap_h
     begun = [
         event["time_utc"]
         for event in rig.run.ledger()
@@ -140,7 +140,7 @@ def _left_s(due: datetime) -> float:
 
 
 def _words(rig: Rig, block: Block, due: datetime) -> str:
-    hours = rig.scenario.design.hours_between_blocks
+    hours = rig.scenario.gap_h
     scaled = (
         "" if rig.time_scale == 1 else f", {hours * rig.time_scale * 3600:.0f} s as the emulator plays them"
     )

@@ -246,7 +246,7 @@ def _time(scenario: Scenario) -> str:
     around_s, alone_s = sample_size.around_s(scenario), expected.seconds(scenario)
     total = duration(trials_s + replicates * (around_s + alone_s))
     waiting_s = schedule.waiting_s(scenario)
-    hours = scenario.design.hours_between_blocks
+    hours = scenario.gap_h
     waits = f", {duration(waiting_s)} of waiting, blocks {hours:g} h apart" if waiting_s else ""
     if _is_own(scenario):
         filling = (

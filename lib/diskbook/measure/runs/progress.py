@@ -102,6 +102,7 @@ class Progress:
             "expiry": self._expiry,
             "expired": self._expired,
             "notice": self._notice,
+            "look": self._notice,
             "recovery": self._recovery,
             "step": self._step,
         }

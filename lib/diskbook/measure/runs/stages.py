@@ -37,7 +37,7 @@ from diskbook.hosts import stage as own_hosts
 from diskbook.measure.bench import checks, failover, steps
 from diskbook.measure.bench.rig import OwnRig
 from diskbook.measure.bench.trials import Rig, measure
-from diskbook.measure.runs import debug
+from diskbook.measure.runs import debug, looks
 from diskbook.measure.runs.begin import begin
 from diskbook.measure.runs.refused import is_unmade
 from diskbook.results import plan as plans, run as runs, session
@@ -398,7 +398,7 @@ def _play(
         around.make(rig, clients)
         checks.run_checks(rig)
         compared = [block for block in blocks if not block.evidence]
-        measure(rig, kinds.of(run).blocks(run, row, compared))
+        measure(rig, kinds.of(run).blocks(run, row, looks.until_decided(run, compared)))
         failover.run_drills(rig, clients)
         around.play(rig, clients)
         # Last of all, so that it draws no credit that anything else needs.
@@ -415,7 +415,7 @@ def _measure_on_own_hosts(run: Run, blocks: list[schedule.Block]) -> None:
         )
     rig = OwnRig.on_hosts(run, threading.Event())
     try:
-        measure(rig, blocks)
+        measure(rig, looks.until_decided(run, blocks))
     except DiskbookError as error:
         own_hosts.check_room(run, error)
         raise

@@ -237,7 +237,7 @@ class Analysis:
         return Plan(
             done.planned,
             done.complete,
-            done.whole_replicates,
+            done.whole,
             self.scenario.design.looks,
             plans.is_written(self.run),
             plans.is_scenario_changed(self.run),

@@ -11,6 +11,7 @@ replicates, where no table holds; so it is found by simulation, always with the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,37 +23,79 @@ from diskbook.stats.gates import Gate, failed, not_assessable, passed
 from diskbook.stats.ratios import ALPHA
 
 LOOKED_RUNS, SEED = 200_000, 20_261_122
+RESOLVED = 100
+"""Simulated runs below which a share of them is too coarse to go by."""
 
 
-@cache
-def constant_level(looks: tuple[int, ...], alpha: float = 0.05) -> float:
+def constant_level(looks: tuple[int, ...], alpha: float = ALPHA) -> float:
     """Level of each of several looks.
 
     Parameters
     ----------
     looks
-        Replicates at each look, increasing, 2 or more.
+        Replicates or blocks at each look, increasing, 2 or more.
     alpha
         Chance of any false alarm over all looks.
 
     Returns
     -------
     float
-        Simulated from `RUNS` runs without any difference; its standard error is about 1 % of it.
+        Simulated from `LOOKED_RUNS` runs without any difference; its standard error is about 1 % of it.
     """
     if len(looks) == 1:
         return alpha
-    draws = np.random.default_rng(SEED).standard_normal((LOOKED_RUNS, max(looks)))
-    smallest = np.min([_p_values(draws[:, :number]) for number in looks], axis=0)
-    return float(np.quantile(smallest, alpha))
+    return float(np.interp(alpha, _SHARES, _smallest_p(looks)))
 
 
-def _p_values(draws: np.ndarray) -> np.ndarray:
-    """Two-sided p of Student's t for the mean of each row."""
-    n = draws.shape[1]
-    t = draws.mean(axis=1) / (draws.std(axis=1, ddof=1) / np.sqrt(n))
-    p: np.ndarray = 2 * special.stdtr(n - 1, -np.abs(t))
-    return p
+def over_all_looks(p: np.ndarray, looks: tuple[int, ...]) -> np.ndarray:
+    """Return the chance of a p as small as this at any look, where there is no difference.
+
+    This repeated p-value is below alpha where p is below `constant_level(looks, alpha)`. So Holm's procedure
+    on repeated p-values judges its step j at the level for alpha / (m - j + 1).
+
+    Parameters
+    ----------
+    p
+        Two-sided p-values of one look, any shape; NaN stays NaN.
+    looks
+        As for `constant_level`.
+
+    Notes
+    -----
+    Very small p-values are multiplied by the number of looks instead, which is never too small (Bonferroni).
+    See C. Jennison and B. W. Turnbull, Interim analyses: the repeated confidence interval approach, Journal
+    of the Royal Statistical Society B 51 (1989).
+    """
+    p = np.asarray(p, dtype=float)
+    if len(looks) < 2:
+        return p
+    smallest = _smallest_p(looks)
+    few = np.minimum(len(looks) * p, RESOLVED / LOOKED_RUNS)
+    return np.where(p < smallest[RESOLVED], few, np.interp(p, smallest, _SHARES))
+
+
+_SHARES = (np.arange(LOOKED_RUNS) + 0.5) / LOOKED_RUNS
+
+
+@cache
+def _smallest_p(looks: tuple[int, ...]) -> np.ndarray:
+    """Smallest two-sided p of Student's t over the looks of each simulated run, in increasing order.
+
+    What comes between two looks enters as its mean and its sum of squares, which are drawn as they are.
+    """
+    rng, n = np.random.default_rng(SEED), 0
+    mean, squares = np.zeros((2, LOOKED_RUNS))
+    smallest = np.ones(LOOKED_RUNS)
+    for look in looks:
+        more = look - n
+        apart = rng.standard_normal(LOOKED_RUNS) / math.sqrt(more) - mean
+        squares += apart**2 * n * more / look
+        squares += rng.chisquare(more - 1, LOOKED_RUNS) if more > 1 else 0.0
+        mean += apart * more / look
+        n = look
+        t = mean / np.sqrt(squares / (n - 1) / n)
+        smallest = np.minimum(smallest, 2 * special.stdtr(n - 1, -np.abs(t)))
+    return np.sort(smallest)
 
 
 PLAN = "plan"
@@ -66,10 +109,10 @@ class Plan:
     ----------
     planned, complete
         Numbers of blocks; one that failed for good is not complete.
-    whole_replicates
-        Replicates that are complete, where no other is begun; else 0.
+    whole
+        Replicates that are complete, or blocks where `looks` count these; 0 where one more is begun.
     looks
-        Replicates at which the run was to be judged; none: at its end alone.
+        Replicates or blocks at which the run was to be judged; none: at its end alone.
     written
         Whether the plan was written before the first trial; else it is that of the scenario.
     changed
@@ -78,7 +121,7 @@ class Plan:
 
     planned: int
     complete: int
-    whole_replicates: int = 0
+    whole: int = 0
     looks: tuple[int, ...] = ()
     written: bool = True
     changed: bool = False
@@ -86,12 +129,12 @@ class Plan:
     @property
     def alpha(self) -> float:
         """Level at which each look is judged."""
-        return constant_level(self.looks, ALPHA) if self.looks else ALPHA
+        return constant_level(self.looks) if self.looks else ALPHA
 
     @property
     def is_interim(self) -> bool:
         """Whether it is too early to judge."""
-        return self.complete < self.planned and self.whole_replicates not in self.looks
+        return self.complete < self.planned and self.whole not in self.looks
 
 
 def plan_gate(plan: Plan | None) -> Gate:

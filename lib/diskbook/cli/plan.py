@@ -29,6 +29,7 @@ from diskbook.cli.output import json_option, show, show_json
         "diskbook plan zone-disks",
         "diskbook plan zone-disks --preset standard --half-width 2%",
         "diskbook plan zone-disks --effect 5% --pilot sample-zone-disks",
+        "diskbook plan zone-disks --half-width 3% --looks",
         "diskbook plan local-disk --cloud inventory --json",
     )
 )
@@ -38,6 +39,7 @@ from diskbook.cli.output import json_option, show, show_json
 @click.option("--half-width", metavar="PERCENT", help="Wanted half-width of the interval, e.g. 1.5%.")
 @click.option("--effect", metavar="PERCENT", help="Difference to be found, e.g. 2%.")
 @click.option("--between-runs", metavar="PERCENT", help="Ratio of ratios of two runs to find, e.g. 10%.")
+@click.option("--looks", is_flag=True, help="Propose looks at which the run may stop.")
 @click.option("--power", metavar="PERCENT", help="Probability of finding it; by default 80%.")
 @click.option("--pilot", metavar="RUN", shell_complete=complete.runs, help="Take the spread from this run.")
 @click.option("--sd-disk", metavar="PERCENT", help="Assumed s.d. between disk pairs; else as published.")
@@ -68,7 +70,7 @@ def plan(scenario: str, preset: str, settings: tuple[str, ...], as_json: bool, *
     from diskbook.measure.plan import cost as own_plan, terminal as plan_text
 
     target = plan_text.target_of(
-        *(options[name] for name in ("half_width", "power", "effect", "between_runs"))
+        *(options[name] for name in ("half_width", "power", "effect", "between_runs", "looks"))
     )
     sources = plan_text.sources_of(
         options["pilot"], options["history"], options["sd_disk"], options["sd_run"]

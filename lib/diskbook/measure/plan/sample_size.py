@@ -38,13 +38,15 @@ LEAST_PAIRS = 5
 class Target:
     """Precision or power that a run is to reach; relative (0.015 is 1.5 %), None where not asked for.
 
-    `between_runs` is how far the ratio of the ratios of two such runs is from 1.
+    `between_runs` is how far the ratio of the ratios of two such runs is from 1. `looks` asks for looks at
+    which a run may stop.
     """
 
     half_width: float | None = None
     effect: float | None = None
     power: float | None = None
     between_runs: float | None = None
+    looks: bool = False
 
     @property
     def anything(self) -> bool:

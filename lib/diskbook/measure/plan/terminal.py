@@ -18,7 +18,7 @@ from diskbook.facts.errors import UsageError
 from diskbook.facts.quantities import many
 from diskbook.facts.table_writers import Table
 from diskbook.facts.units import KIB, duration, parse_percent, percent
-from diskbook.measure.plan import sample_size
+from diskbook.measure.plan import looks, sample_size
 from diskbook.measure.plan.sample_size import Evidence, Need, Needs, Target
 from diskbook.report.analysis import needs
 from diskbook.report.analysis.prior_runs import PriorRun, history_of, open_prior_run
@@ -69,6 +69,7 @@ def plan_text(
         any(item.family == "headline" for item in scenario.comparison)
         or target.anything
         or target.between_runs
+        or target.looks
     ):
         family = len(sample_size.headline(scenario))
         known, notes = evidence(scenario, sources)
@@ -80,6 +81,10 @@ def plan_text(
             table = _needs(scenario, needed, target, family)
             parts.append(f"{table}\n{_command(scenario, needed.cheapest, command)}")
             parts.append(FIXED)
+        if target.looks:
+            parts.append(looks.text(scenario, known, target, family))
+        if scenario.gap_h and not _is_own(scenario):
+            parts.append(looks.of_spread(scenario, known))
         if target.between_runs is not None:
             parts.append(
                 _two_runs(scenario, sample_size.for_two_runs(scenario, known, target), target, command)
@@ -524,9 +529,13 @@ def _saving(n: int, prior: Prior, target: Target) -> str:
 
 
 def target_of(
-    half_width: str | None, chance: str | None, effect: str | None, between_runs: str | None = None
+    half_width: str | None,
+    chance: str | None,
+    effect: str | None,
+    between_runs: str | None = None,
+    looks: bool = False,
 ) -> Target:
-    """Read --half-width, --power, --effect and --between-runs.
+    """Read --half-width, --power, --effect, --between-runs and --looks.
 
     Raises
     ------
@@ -538,9 +547,11 @@ def target_of(
     width = None if half_width is None else parse_percent(half_width, "--half-width")
     between = None if between_runs is None else parse_percent(between_runs, "--between-runs")
     if effect is None and between is None:
-        return Target(width)
+        return Target(width, looks=looks)
     found_by = parse_percent(chance or "80%", "--power")
-    return Target(width, None if effect is None else parse_percent(effect, "--effect"), found_by, between)
+    return Target(
+        width, None if effect is None else parse_percent(effect, "--effect"), found_by, between, looks
+    )
 
 
 def sources_of(

@@ -12,6 +12,7 @@ replicates, where no table holds; so it is found by simulation, always with the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,10 +20,12 @@ import numpy as np
 from scipy import special
 
 from diskbook.design.vocabulary import Verdict
+from diskbook.stats import intervals
 from diskbook.stats.gates import Gate, failed, not_assessable, passed
+from diskbook.stats.intervals import Interval
 from diskbook.stats.ratios import ALPHA
 
-LOOKED_RUNS, SEED = 200_000, 20_261_122
+LOOKED_RUNS, PLANNED_RUNS, SEED = 200_000, 20_000, 20_261_122
 RESOLVED = 100
 """Simulated runs below which a share of them is too coarse to go by."""
 
@@ -79,23 +82,67 @@ _SHARES = (np.arange(LOOKED_RUNS) + 0.5) / LOOKED_RUNS
 
 @cache
 def _smallest_p(looks: tuple[int, ...]) -> np.ndarray:
-    """Smallest two-sided p of Student's t over the looks of each simulated run, in increasing order.
+    """Smallest two-sided p of Student's t over the looks of each simulated run, in increasing order."""
+    smallest = np.ones(LOOKED_RUNS)
+    for interval in simulated(looks, LOOKED_RUNS):
+        smallest = np.minimum(smallest, 2 * special.stdtr(interval.df, -np.abs(interval.mean / interval.se)))
+    return np.sort(smallest)
+
+
+def simulated(looks: tuple[int, ...], n_runs: int, effect: float = 0.0) -> Iterator[Interval]:
+    """Simulate runs of normal values with a standard deviation of 1, and yield what each look sees.
 
     What comes between two looks enters as its mean and its sum of squares, which are drawn as they are.
+
+    Parameters
+    ----------
+    looks
+        As for `constant_level`.
+    effect
+        True mean.
+
+    Yields
+    ------
+    Interval
+        Fields of shape [run]; the bounds are the mean.
     """
     rng, n = np.random.default_rng(SEED), 0
-    mean, squares = np.zeros((2, LOOKED_RUNS))
-    smallest = np.ones(LOOKED_RUNS)
+    mean, squares = np.zeros((2, n_runs))
     for look in looks:
         more = look - n
-        apart = rng.standard_normal(LOOKED_RUNS) / math.sqrt(more) - mean
-        squares += apart**2 * n * more / look
-        squares += rng.chisquare(more - 1, LOOKED_RUNS) if more > 1 else 0.0
-        mean += apart * more / look
+        apart = effect + rng.standard_normal(n_runs) / math.sqrt(more) - mean
+        squares = squares + apart**2 * n * more / look
+        squares += rng.chisquare(more - 1, n_runs) if more > 1 else 0.0
+        mean = mean + apart * more / look
         n = look
-        t = mean / np.sqrt(squares / (n - 1) / n)
-        smallest = np.minimum(smallest, 2 * special.stdtr(n - 1, -np.abs(t)))
-    return np.sort(smallest)
+        yield intervals.Interval(mean, mean, mean, np.sqrt(squares / (n - 1) / n), np.asarray(n - 1.0))
+
+
+def stopping(looks: tuple[int, ...], effect: float, margin: float, family: int = 1) -> tuple[float, float]:
+    """Expect where a run stops, and whether it is decided there.
+
+    Parameters
+    ----------
+    looks
+        As for `constant_level`.
+    effect, margin
+        True log ratio, and the one that counts as none, in standard deviations of a replicate or block.
+    family
+        Headline comparisons: each is judged as by Holm's hardest step.
+
+    Returns
+    -------
+    tuple of float
+        Mean number of replicates or blocks, and the share of runs that find a difference or equivalence.
+    """
+    level, number = constant_level(looks, ALPHA / family), 0.0
+    is_open = np.ones(PLANNED_RUNS, dtype=bool)
+    for look, interval in zip(looks, simulated(looks, PLANNED_RUNS, effect), strict=True):
+        smaller = np.minimum(intervals.p_difference(interval), intervals.p_equivalence(interval, margin))
+        decided = is_open & (smaller < level)
+        is_open &= ~decided
+        number += look * float(decided.mean())
+    return number + looks[-1] * float(is_open.mean()), float(1 - is_open.mean())
 
 
 PLAN = "plan"

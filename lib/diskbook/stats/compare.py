@@ -424,9 +424,9 @@ def _confirmed(draft: _Draft, verdict: Verdict, looks: tuple[int, ...]) -> bool:
     single, margin = draft.single, draft.item.margin
     if single is None:
         return True
-    p_values = over_all_looks(np.array([single.p_difference, single.p_equivalence(margin)]), looks)
+    p, p_equivalence = over_all_looks(np.array([single.p_difference, single.p_equivalence(margin)]), looks)
     same_side = (single.ratio > 1) == (draft.estimate.ratio > 1) or verdict is Verdict.EQUIVALENT
-    return same_side and ratios.decide(single, *p_values, margin, draft.item.family) is verdict
+    return same_side and ratios.decide(single, p, p_equivalence, margin, draft.item.family) is verdict
 
 
 def _gate_row(item: Named, gate: Gate) -> dict[str, str]:

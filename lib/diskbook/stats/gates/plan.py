@@ -74,7 +74,8 @@ def over_all_looks(p: np.ndarray, looks: tuple[int, ...]) -> np.ndarray:
         return p
     smallest = _smallest_p(looks)
     few = np.minimum(len(looks) * p, RESOLVED / LOOKED_RUNS)
-    return np.where(p < smallest[RESOLVED], few, np.interp(p, smallest, _SHARES))
+    over_all: np.ndarray = np.where(p < smallest[RESOLVED], few, np.interp(p, smallest, _SHARES))
+    return over_all
 
 
 _SHARES = (np.arange(LOOKED_RUNS) + 0.5) / LOOKED_RUNS

@@ -82,7 +82,7 @@ def proposed(sd: float, half_width: float, single: int) -> tuple[int, ...]:
     while True:
         looks = tuple(quarter * turn for turn in range(1, QUARTERS + 1))
         n = looks[-1]
-        wider = intervals.quantile(1 - constant_level(looks), n - 1) / intervals.quantile(power.LEVEL, n - 1)
+        wider = intervals.quantile(1 - constant_level(looks), n - 1) / intervals.quantile(intervals.LEVEL, n - 1)
         if math.expm1(float(wider) * math.log1p(power.half_width_of(sd, n))) <= half_width:
             return looks
         quarter += 1

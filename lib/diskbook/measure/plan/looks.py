@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from datetime import date, timedelta
 
+import numpy as np
+
 from diskbook.cost import budget
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
@@ -82,8 +84,9 @@ def proposed(sd: float, half_width: float, single: int) -> tuple[int, ...]:
     while True:
         looks = tuple(quarter * turn for turn in range(1, QUARTERS + 1))
         n = looks[-1]
-        wider = intervals.quantile(1 - constant_level(looks), n - 1) / intervals.quantile(intervals.LEVEL, n - 1)
-        if math.expm1(float(wider) * math.log1p(power.half_width_of(sd, n))) <= half_width:
+        levels = np.array([1 - constant_level(looks), intervals.LEVEL])
+        wider, usual = intervals.quantile(levels, n - 1)
+        if math.expm1(float(wider / usual) * math.log1p(power.half_width_of(sd, n))) <= half_width:
             return looks
         quarter += 1
 

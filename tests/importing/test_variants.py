@@ -108,6 +108,14 @@ def test_options_of_diskspd_are_loads(tmp_path: Path, form: str) -> None:
     assert loads == {"no-burst-size": 2, "burst-size-20": 2}
 
 
+def test_of_one_measurement_in_two_formats_the_one_that_tells_more_is_read(tmp_path: Path) -> None:
+    for form, ending in (("diskspd-text", "txt"), ("diskspd-xml", "xml")):
+        write(tmp_path / "in" / f"a.{ending}", form, "2.2", Result(iops=5000, began=later(minutes=1)))
+    planned = plan(tmp_path / "in")
+    assert [entry.format for entry in planned.entries] == ["DiskSpd XML"]
+    assert planned.refused == ("a.txt: the same measurement as in a.xml, in another format: it counts once",)
+
+
 def test_an_option_that_is_the_same_within_each_arm_is_no_load(tmp_path: Path) -> None:
     for number, arm in itertools.product((1, 2), ("lrs", "zrs")):
         path = tmp_path / "in" / arm / f"{number}.json"

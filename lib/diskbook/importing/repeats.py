@@ -16,6 +16,7 @@ from datetime import datetime
 from diskbook.facts.units import utc_text
 from diskbook.importing import agreement, layout
 from diskbook.importing.pairing import Entry
+from diskbook.tools.record import Measurement
 
 UNLIKE = "results of this cell differ by more than their own spread explains"
 _MOST_NAMED = 4
@@ -63,19 +64,29 @@ def add_flags(entries: Iterable[Entry], sentences: Sequence[str]) -> None:
 
 
 def drop_doubles(entries: list[Entry], refused: list[str]) -> None:
-    """Take out a measurement that another file tells in another format, as text beside XML."""
-    first: dict[tuple[object, ...], Entry] = {}
-    kept = []
+    """Take out a measurement of which another file tells more in another format, as XML beside text."""
+    places: dict[tuple[object, ...], int] = {}
+    kept: list[Entry] = []
     for entry in entries:
         parts = entry.measurement.directions.items()
         ios = tuple(sorted((name, part.ios, round(part.iops)) for name, part in parts))
-        other = first.setdefault((entry.arm, entry.workload["name"], ios), entry)
+        place = places.setdefault((entry.arm, entry.workload["name"], ios), len(kept))
+        other = kept[place] if place < len(kept) else entry
         if other is entry or other.format == entry.format or not all(part.ios > 0 for _, part in parts):
             kept.append(entry)
             continue
-        shown, before = entry.source.shown, other.source.shown
+        is_better = _told(entry.measurement) > _told(other.measurement)
+        kept[place], left = (entry, other) if is_better else (other, entry)
+        shown, before = left.source.shown, kept[place].source.shown
         refused.append(f"{shown}: the same measurement as in {before}, in another format: it counts once")
     entries[:] = kept
+
+
+def _told(measurement: Measurement) -> int:
+    """How many kinds of facts a measurement has besides its totals."""
+    parts = measurement.directions.values()
+    bins = [fact for part in parts for fact in (part.bins, part.percentiles_ms)]
+    return sum(map(bool, (measurement.series, measurement.options, *bins)))
 
 
 def flag_unlike(entries: Iterable[Entry]) -> None:

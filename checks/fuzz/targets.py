@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bounded)
 
 from diskbook.clusters.vmfleet import archive as vmfleet_archive, table as vmfleet_table
-from diskbook.facts import paths
+from diskbook.facts import archives, paths
 from diskbook.facts.errors import is_visible
 from diskbook.importing import elbencho, formats, kubestr, loads, perfkit, sysbench, table
 from diskbook.importing.diskspd import text_output as diskspd_text
@@ -152,14 +152,14 @@ def _archive(content: bytes) -> object:
 def _machine_of_archive(content: bytes) -> object:
     """An archive, two of whose machines left the same, so that nothing refuses it before it is joined."""
     files = {f"result-b4t2o4w30pr-x-vm-v-n-00{number}.xml": content for number in (1, 2)}
-    return _archive(vmfleet_archive.pack(files))
+    return _archive(archives.pack(files))
 
 
 def _list_of_archive(content: bytes) -> object:
     """The archive of the samples with another list of its machines."""
     with zipfile.ZipFile(SAMPLES / "vmfleet" / "fleet.zip") as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
-    return _archive(vmfleet_archive.pack({**files, vmfleet_archive.MACHINES: content}))
+    return _archive(archives.pack({**files, vmfleet_archive.MACHINES: content}))
 
 
 def _live(content: bytes) -> object:

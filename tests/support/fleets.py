@@ -13,6 +13,7 @@ import numpy as np
 from diskbook.clusters import vmfleet
 from diskbook.clusters.vmfleet import archive, fleet as fleet_of_tool, names
 from diskbook.design.diskspd_line.arguments import Arguments, parse, with_target
+from diskbook.facts import archives
 from diskbook.facts.units import NS_PER_MS
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
@@ -72,7 +73,7 @@ def archive_of(
     machines: Sequence[Vm], *, spec: str = "trial", line: str = LINE, listed: bool = True
 ) -> bytes:
     """Pack the results of machines as a trial's archive, with fleet.json where they are listed."""
-    return archive.pack(files_of(machines, spec=spec, line=line, listed=listed))
+    return archives.pack(files_of(machines, spec=spec, line=line, listed=listed))
 
 
 def files_of(

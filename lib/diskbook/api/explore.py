@@ -85,8 +85,8 @@ def metrics(trials: pd.DataFrame) -> list[str]:
 
 
 def identity(a: Analysis) -> tuple[str, str]:
-    """What makes a run itself, wherever its folder lies."""
-    return str(a.manifest["run"]), str(a.manifest.get("created_utc"))
+    """What makes a run itself, wherever its folder lies, and also under the name of a bundle."""
+    return a.scenario.name, str(a.manifest.get("created_utc"))
 
 
 def asked_otherwise(a: Analysis, other: Analysis, *asked: str) -> str:

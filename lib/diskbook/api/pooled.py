@@ -17,6 +17,7 @@ from diskbook.api.results import RunResults, open_run
 from diskbook.api.scope import ScopeEstimate
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
+from diskbook.results.manifest import origin
 from diskbook.stats import intervals
 from diskbook.stats.intervals import LEVEL, Interval
 
@@ -175,6 +176,9 @@ def headlines(names: Sequence[str]) -> Iterator[str]:
             yield repr(pooled.compare(arm, base, **dict(zip(keys[2:], load, strict=True))))
         except UsageError as error:  # the gates withhold its numbers
             yield f"{arm} / {base}, {load[0]}: {error}"
+    for run in pooled._runs:
+        if shared := origin(run.analysis.manifest):
+            yield f"{run.name}: {shared}"
 
 
 def _refuse_other_question(first: RunResults, other: RunResults, *asked: str) -> None:

@@ -25,7 +25,7 @@ _SHORT = {
     },
     "Prepare": {
         "plan": "plan:plan", "doctor": "doctor:doctor", "import": "results:import_", "batch": "batch:batch",
-        "record": "results:record",
+        "record": "results:record", "share": "results:share",
     },
     "Ask": {"limits": "limits:limits"},
     "Store": {"push": "stores:push", "fetch": "stores:fetch", "verify": "stores:verify"},

@@ -37,6 +37,7 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
         "diskbook import results --dry-run",
         "diskbook import results --name bought --disk-sku Premium_LRS --size-gib 1024",
         'diskbook import results --layout "results/{arm}/{load}*" --json',
+        "diskbook import shared.diskbook.zip --report",
     ),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
@@ -91,9 +92,14 @@ def import_(
     An arm is a full target: folder, host, path or device; sessions of measuring are its blocks. The fields of
     --layout are arm, replicate, block, session and load; * and {_} mean nothing.
 
+    A file of 'diskbook share' is checked, and its tables are computed again from its raw results.
+
     --dataset takes no PATH: docs/reference/public-data.md lists the sets. With --from it recomputes the
     tables of azure-vm-noise-2024 instead, and makes no run.
     """
+    if len(paths) == 1 and dataset is None and folder is None and _is_bundle(paths[0]):
+        _take(paths[0], name, report, {**options, "dry_run": dry_run, "json": as_json})
+        return
     if dataset is not None or folder is not None:
         _check_dataset(
             paths, dataset, folder, {**options, "report": report, "dry_run": dry_run, "json": as_json}
@@ -128,6 +134,29 @@ def import_(
         show_json(document_of.imported(made, page))
     elif page:
         click.echo(f"report: {page}")
+
+
+def _is_bundle(path: str) -> bool:
+    from diskbook.sharing import bundle
+
+    return bundle.is_bundle(Path(path))
+
+
+def _take(path: str, name: str | None, report: bool, options: dict[str, Any]) -> None:
+    """Import a bundle, which says itself what its arms and limits are."""
+    plain = {**dict.fromkeys(options), **_IMPORT_DEFAULTS, "dry_run": False, "json": False}
+    if named := [key for key, value in options.items() if value != plain[key]]:
+        raise UsageError(f"--{named[0].replace('_', '-')} has no meaning for a bundle: leave it out")
+    from diskbook.sharing import take
+
+    taken = take.take(Path(path), name)
+    show(taken.words)
+    if report:
+        from diskbook.measure.runs import outcome, stage
+
+        with stage.analysing(taken.run):
+            pass
+        click.echo(outcome.of(taken.run).words)
 
 
 def _check_dataset(
@@ -311,6 +340,43 @@ def record(name: str) -> None:
     from diskbook.results import run as runs
 
     click.echo(runs_record.pack(runs.open_run(name)).words)
+
+
+@click.command(
+    epilog=examples(
+        "diskbook share sample-zone-disks --dry-run",
+        'diskbook share my-run --by "A. Author, 2026" --out shared --yes',
+    )
+)
+@click.argument("name", metavar="RUN", shell_complete=complete.runs)
+@click.option(
+    "--out", type=Path, default=Path(), metavar="DIR", help="Folder of the file; by default this one."
+)
+@click.option("--by", default="", metavar="WHO", help="Name whom to cite; by default nobody is named.")
+@click.option(
+    "--licence", default="CC-BY-4.0", show_default=True, metavar="SPDX", help="Set the licence of the data."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be replaced and what is left; write nothing.")
+@click.option("--yes", is_flag=True, help="Write without asking, for scripts.")
+def share(name: str, out: Path, by: str, licence: str, dry_run: bool, yes: bool) -> None:
+    """Make one file of RUN for strangers, without what is private.
+
+    It shows what it replaced and every text that is left, and asks before it writes. Notebooks, reports and
+    figures stay here. Whoever imports the file computes them again.
+
+    The command refuses a run in which it finds something private that it cannot replace, and names file and
+    line.
+    """
+    from diskbook.results import run as runs
+    from diskbook.sharing import share as sharing
+
+    prepared = sharing.prepare(runs.open_run(name), licence, by)
+    show(prepared.page)
+    if dry_run:
+        return
+    if not yes and not click.confirm(f"\nWrite {out / prepared.name}?"):
+        raise UsageError("nothing was written")
+    click.echo(prepared.write(out))
 
 
 @click.command(epilog=examples("diskbook sample zone-disks"))

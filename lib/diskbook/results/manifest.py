@@ -17,7 +17,7 @@ from diskbook.facts.errors import DiskbookError, visible
 SCHEMA = 1
 _KEPT = (
     *("run", "created_utc", "provenance", "cloud", "site", "preset", "overrides", "emulator", "versions"),
-    *("images", "zone_map"),
+    *("images", "zone_map", "shared"),
 )
 _KEPT_OF = {"machines": ("size", "physical_zone", "limits", "tool_version", "kernel"), "disks": ("limits",)}
 
@@ -76,6 +76,11 @@ class _Emulator(BaseModel):
     own: bool = False
 
 
+class _Shared(BaseModel):
+    model_config = _STRICT
+    origin: Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{0,300}$")]
+
+
 class _Manifest(BaseModel):
     """Keys that commands read of any run; the scenario is checked whole where it is used."""
 
@@ -91,6 +96,7 @@ class _Manifest(BaseModel):
     replicates: list[_Replicate]
     emulator: _Emulator | None = None
     azure: dict[str, Any] | None = None
+    shared: _Shared | None = None
     overrides: dict[str, Any] = {}
     versions: dict[str, str] = {}
     places: list[_Place] = []
@@ -140,6 +146,12 @@ def _check_plain(folder: Path) -> None:
         for path in folder.iterdir():
             if path.is_fifo() or path.is_char_device() or path.is_block_device():
                 raise DiskbookError(f"{folder} holds {visible(path.name)!r}, which is no file: remove it")
+
+
+def origin(manifest: Mapping[str, Any]) -> str:
+    """Say who shared a run and in which bundle; "" of a run that was measured here."""
+    shared = manifest.get("shared") or {}
+    return str(shared.get("origin", ""))
 
 
 def kept_of(manifest: Mapping[str, Any], times: Sequence[str]) -> dict[str, Any]:

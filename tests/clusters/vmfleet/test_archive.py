@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from diskbook.clusters.vmfleet import TOOL, archive
+from diskbook.facts import archives
 from diskbook.importing import formats
 from diskbook.tools.record import UnusableError
 from support import SAMPLES, fleets
@@ -40,15 +41,15 @@ def test_the_sample() -> None:
 
 
 def test_packed_files_are_the_same_bytes_and_come_back() -> None:
-    assert archive.pack(FILES) == archive.pack(dict(reversed(FILES.items())))
-    parsed = formats.parse(archive.pack(FILES), "f")
+    assert archives.pack(FILES) == archives.pack(dict(reversed(FILES.items())))
+    parsed = formats.parse(archives.pack(FILES), "f")
     assert (parsed.tool, parsed.format, len(parsed.measurements)) == ("vmfleet", "VMFleet archive", 1)
     assert parsed.measurements[0].load.instances == 2
 
 
 def test_without_a_list_names_and_xml_tell() -> None:
     bare = {name: content for name, content in FILES.items() if name.endswith(".xml")}
-    result = archive.read(archive.pack({**bare, "result.tsv": b"x", "perfctr-n1.blg": b"PDH"}), "f")
+    result = archive.read(archives.pack({**bare, "result.tsv": b"x", "perfctr-n1.blg": b"PDH"}), "f")
     assert [(item.vm[-8:], item.volume, item.node) for item in result.instances] == [
         ("ode1-001", "two-way-1", "node1"),
         ("ode2-001", "two-way-2", "node2"),
@@ -65,25 +66,25 @@ def zipped(files: Files, **how: int) -> bytes:
 
 def twice() -> bytes:
     with pytest.warns(UserWarning, match="Duplicate"):
-        stream = io.BytesIO(archive.pack(FILES))
+        stream = io.BytesIO(archives.pack(FILES))
         with zipfile.ZipFile(stream, "a") as made:
             made.writestr(FIRST, b"other")
     return stream.getvalue()
 
 
 def encrypted() -> bytes:
-    content = bytearray(archive.pack({FIRST: FILES[FIRST]}))
+    content = bytearray(archives.pack({FIRST: FILES[FIRST]}))
     content[6] |= 1  # the flag, of the file and in the list
     content[content.rindex(b"PK\x01\x02") + 8] |= 1
     return bytes(content)
 
 
 def listed(document: object) -> Callable[[], bytes]:
-    return lambda: archive.pack({**FILES, archive.MACHINES: json.dumps(document).encode()})
+    return lambda: archives.pack({**FILES, archive.MACHINES: json.dumps(document).encode()})
 
 
 def of(changes: Files, leave_out: str = "") -> Callable[[], bytes]:
-    return lambda: archive.pack({n: c for n, c in {**FILES, **changes}.items() if n != leave_out})
+    return lambda: archives.pack({n: c for n, c in {**FILES, **changes}.items() if n != leave_out})
 
 
 ANOTHER = FIRST.replace("w30", "w0").replace("node1-001", "node1-003")
@@ -94,9 +95,9 @@ ANOTHER = FIRST.replace("w30", "w0").replace("node1-001", "node1-003")
     [
         (lambda: b"", "no archive"),
         (lambda: b"<Results/>", "no zip archive"),
-        (lambda: archive.pack(FILES)[:-30], "the archive is damaged"),
+        (lambda: archives.pack(FILES)[:-30], "the archive is damaged"),
         (
-            lambda: archive.pack(FILES).replace(b"ReadMilliseconds", b"ReadMillisecondz"),
+            lambda: archives.pack(FILES).replace(b"ReadMilliseconds", b"ReadMillisecondz"),
             "is damaged .Bad CRC",
         ),
         (twice, "is in it twice"),
@@ -104,8 +105,8 @@ ANOTHER = FIRST.replace("w30", "w0").replace("node1-001", "node1-003")
         (lambda: zipped(FILES, method=zipfile.ZIP_LZMA), "packed in another way than deflate"),
         (lambda: zipped({FIRST: b"\0" * 20 * 2**20}), "unpacks to more than 16 MiB"),
         (lambda: zipped({f"{n}.xml": b"\0" * 15 * 2**20 for n in range(5)}), "unpacks to more than 4 MiB"),
-        (lambda: archive.pack({str(n): b"" for n in range(5001)}), "more than 5,000 files"),
-        (lambda: archive.MAGIC + bytes(archive.MOST_BYTES), "more than 64 MiB"),
+        (lambda: archives.pack({str(n): b"" for n in range(5001)}), "more than 5,000 files"),
+        (lambda: archives.MAGIC + bytes(archive.MOST_BYTES), "more than 64 MiB"),
         (of({"a/b.xml": b""}), "names a path, a/b.xml"),
         (of({"..\\b.xml": b""}), "names a path"),
         (of({"C:b.xml": b""}), "names a path"),
@@ -121,7 +122,7 @@ ANOTHER = FIRST.replace("w30", "w0").replace("node1-001", "node1-003")
         (listed({"vms": {"vm-1": {"volume": 1, "node": ""}}}), "are names"),
         (listed({"vms": {"vm-1": {"volume": "", "node": "", "started_utc": "soon"}}}), "Invalid isoformat"),
         (listed({"vms": {"vm-1": {"volume": "", "node": "", "started_utc": "0001-01-01"}}}), "no year"),
-        (lambda: archive.pack({**FILES, archive.MACHINES: b"[" * 100_000}), "does not list machines"),
+        (lambda: archives.pack({**FILES, archive.MACHINES: b"[" * 100_000}), "does not list machines"),
     ],
 )
 def test_what_is_no_archive_of_a_fleet_is_refused(make: Callable[[], bytes], named: str) -> None:

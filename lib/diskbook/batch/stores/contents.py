@@ -5,7 +5,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from diskbook.batch.stores.record import LEDGER, Entry, is_inside
+from diskbook.batch.stores.record import LEDGER, Entry
+from diskbook.facts.archives import is_inside
 from diskbook.facts.errors import DiskbookError
 
 RAW, MANIFEST = "raw/", "manifest.json"

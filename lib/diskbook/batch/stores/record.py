@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from diskbook.facts.archives import check_tree, is_inside
 from diskbook.facts.errors import DiskbookError, visible
 from diskbook.facts.units import MIB
 
@@ -22,8 +22,6 @@ FOLDER, LEDGER = "log", "ledger.jsonl"
 _DIGITS = 8
 MOST = 64 * MIB
 """Bytes of a record: a hundred thousand files are about 15 MB."""
-_LONGEST_PATH, _LONGEST_NAME, _DEEPEST = 1024, 200, 16
-"""Bytes of a file's path and of each part, and number of parts; the longest name of a file system is 255."""
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -98,27 +96,6 @@ def read(content: bytes, where: str) -> Record:
             raise DiskbookError(f"{where} names a file that no run has ({visible(path)!r}); restore it")
     check_tree(record.files, where)
     return record
-
-
-def check_tree(paths: Iterable[str], where: object) -> None:
-    """Raise DiskbookError where one path is of a file and of a folder that holds another."""
-    names = set(paths)
-    for path in sorted(names):
-        for folder in map(str, PurePosixPath(path).parents):
-            if folder in names:
-                raise DiskbookError(f"{where} names {folder!r} as a file and as a folder; restore it")
-
-
-def is_inside(path: str) -> bool:
-    """Whether a path names a file that a run may have: within its folder, not hidden, and no key."""
-    if len(path.encode("utf-8", "replace")) > _LONGEST_PATH or path.count("/") >= _DEEPEST:
-        return False
-    parts = PurePosixPath(path).parts
-    if any(len(part.encode("utf-8", "replace")) > _LONGEST_NAME for part in parts):
-        return False
-    plain = path.isprintable() and "\\" not in path and "//" not in path and str(PurePosixPath(path)) == path
-    hidden = any(part[0] == "." for part in parts)
-    return bool(parts) and plain and not hidden and parts[0] not in ("/", "keys")
 
 
 @dataclass

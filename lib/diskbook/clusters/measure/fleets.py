@@ -17,8 +17,8 @@ from diskbook.clusters.design.fleets import DataSet
 from diskbook.clusters.measure import node_steps, volumes
 from diskbook.clusters.measure.node_steps import name_of
 from diskbook.clusters.powershell import steps
-from diskbook.clusters.vmfleet import archive
 from diskbook.design.model import FLEET, Arm, Volume, Workload
+from diskbook.facts import archives
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.device import Device
 from diskbook.measure.bench.rig import Rig
@@ -133,7 +133,7 @@ def _call(rig: Rig, machine: str, request: steps.Fleet) -> dict[str, bytes]:
     if strange:
         raise steps.StepFailed(f"the fleet of {request.spec} answered with results of another: {strange[0]}")
     # Stored anew, unpacked: results of a trial are much alike, and raw files are packed as a whole.
-    return {file: archive.pack(files) for file, (kind, _) in tool.raw.items() if kind == tool.main}
+    return {file: archives.pack(files) for file, (kind, _) in tool.raw.items() if kind == tool.main}
 
 
 def _files(content: bytes, request: steps.Fleet) -> dict[str, bytes]:

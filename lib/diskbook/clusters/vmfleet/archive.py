@@ -6,19 +6,16 @@ folder of VMFleet's own) names and XML tell. An archive may be of a stranger: no
 nor more of it than a result can hold. Reads bytes, touches no file.
 """
 
-import io
 import json
-import struct
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from diskbook.clusters.vmfleet import fleet, names
 from diskbook.clusters.vmfleet.fleet import Machine
+from diskbook.facts import archives
+from diskbook.facts.archives import is_plain_name
 from diskbook.facts.errors import visible
 from diskbook.facts.units import MIB
 from diskbook.tools import decode
@@ -26,37 +23,16 @@ from diskbook.tools.diskspd import command as diskspd_command, xml as diskspd_xm
 from diskbook.tools.record import Measurement, Parsed, UnusableError
 
 MACHINES = "fleet.json"
-MAGIC = b"PK\x03\x04"
 MOST_BYTES, MOST_FILES = 64 * MIB, 5000
 """Of an archive, packed and unpacked; and the files in it."""
 _MOST_OF_FILE = 16 * MIB
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_ENTRY = b"PK\x01\x02"  # each file has one in the archive's list
-_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
+_MOST = {"most_bytes": MOST_BYTES, "most_files": MOST_FILES}
 _YEARS = range(2000, 2200)
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-
-
-def pack(files: Mapping[str, bytes]) -> bytes:
-    """Make an archive of files; the same ones give the same bytes.
-
-    They are stored as they are: raw results are packed anyway, and better together, being alike.
-    """
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content)
-    return stream.getvalue()
 
 
 def is_fleet(content: bytes) -> bool:
     """Whether an archive holds results of a fleet, by the names in it."""
-    try:
-        _check_size(content, "")
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = archive.namelist()
-    except (UnusableError, NotImplementedError, *_BROKEN):
-        return False
+    entries = archives.names(content, **_MOST)
     return MACHINES in entries or any(map(names.cell_and_machine, entries))
 
 
@@ -101,51 +77,10 @@ def _files(content: bytes, source: str) -> dict[str, bytes]:
     """Unpack what may be in it: plain files, none twice, all together no larger than a result."""
     if not content:
         raise UnusableError(source, "there is no archive of the machines' results")
-    if not content.startswith(MAGIC):
-        raise UnusableError(source, "this is no zip archive")
-    _check_size(content, source)
-    files: dict[str, bytes] = {}
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            left = MOST_BYTES
-            for entry in archive.infolist():
-                _check_entry(entry, files, source)
-                files[entry.filename] = _unpacked(archive, entry, min(left, _MOST_OF_FILE), source)
-                left -= len(files[entry.filename])
-    except (NotImplementedError, *_BROKEN) as error:
-        raise UnusableError(source, f"the archive is damaged ({visible(str(error))})") from None
-    return files
-
-
-def _check_size(content: bytes, source: str) -> None:
-    """Hold an archive against its bounds before its list is read, each entry of which takes memory."""
-    if len(content) > MOST_BYTES:
-        raise UnusableError(source, f"more than {MOST_BYTES // MIB} MiB, which is too large to be a result")
-    if content.count(_ENTRY) > MOST_FILES:
-        raise UnusableError(source, f"there are more than {MOST_FILES:,} files in it")
-
-
-def _check_entry(entry: zipfile.ZipInfo, files: Mapping[str, bytes], source: str) -> None:
-    name = entry.filename
-    shown = visible(name)[:100]
-    if PurePosixPath(name).name != name or PureWindowsPath(name).name != name or ".." in name:
-        raise UnusableError(source, f"it names a path, {shown}; results lie in it side by side")
-    if name in files:
-        raise UnusableError(source, f"{shown} is in it twice")
-    if entry.flag_bits & 1:
-        raise UnusableError(source, f"{shown} is encrypted")
-    if entry.compress_type not in _METHODS:
-        raise UnusableError(source, f"{shown} is packed in another way than deflate")
-
-
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int, source: str) -> bytes:
-    """Unpack a file, and no more of it than it may hold, whatever size it claims."""
-    with archive.open(entry) as stream:
-        content = stream.read(most + 1)
-    if len(content) > most:
-        shown = visible(entry.filename)[:100]
-        raise UnusableError(source, f"{shown} unpacks to more than {most / MIB:.3g} MiB, which is no result")
-    return content
+        return archives.unpack(content, source, most_of_file=_MOST_OF_FILE, check_name=is_plain_name, **_MOST)
+    except archives.ArchiveError as error:
+        raise UnusableError(source, error.why) from None
 
 
 def _known(content: bytes | None, source: str) -> dict[str, dict[str, Any]]:

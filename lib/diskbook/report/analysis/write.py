@@ -19,11 +19,16 @@ from diskbook.results.run import HEADLINE_FILE, Run
 
 def results(a: Analysis) -> list[Path]:
     """Write comparisons.csv, protocol.csv and the figures into the run folder; return their paths."""
+    return [*answers(a), *export_figures(a, a.run.folder / "figures")]
+
+
+def answers(a: Analysis) -> list[Path]:
+    """Write comparisons.csv, protocol.csv and the headline into the run folder; return their paths."""
     path = a.run.folder / "comparisons.csv"
     checked = schema.validate(schema.COMPARISONS, a.comparisons)
     write_atomic(path, csv_text(checked))
     write_atomic(a.run.folder / HEADLINE_FILE, f"{a.headline}\n")
-    return [path, protocol.write(a), *export_figures(a, a.run.folder / "figures")]
+    return [path, protocol.write(a)]
 
 
 def export_figures(

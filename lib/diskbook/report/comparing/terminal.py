@@ -12,6 +12,7 @@ from diskbook.report.comparing import changed, tables
 from diskbook.report.comparing.compared import Beside
 from diskbook.report.comparing.fail_over import Outcome
 from diskbook.report.comparing.pairs import Pair, label
+from diskbook.results.manifest import origin
 
 WIDTH = 80
 LONGEST = 24
@@ -77,7 +78,8 @@ def text(beside: Beside, outcome: Outcome | None = None) -> str:
 def _runs(beside: Beside) -> Iterator[str]:
     width = max(len(item.letter) for item in beside.runs)
     for item in beside.runs:
-        yield _wrapped(f"{item.letter:<{width}}  ", f"{item.name} ({item.provenance}), {changed.hours(item)}")
+        whence = ", ".join(filter(None, [item.provenance, origin(item.manifest)]))
+        yield _wrapped(f"{item.letter:<{width}}  ", f"{item.name} ({whence}), {changed.hours(item)}")
 
 
 def _changes(beside: Beside) -> Iterator[str]:

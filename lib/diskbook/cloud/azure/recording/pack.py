@@ -32,7 +32,7 @@ from diskbook.cloud.azure.recording import recorder as record
 from diskbook.cloud.azure.recording.pseudonyms import GIVEN, Pseudonyms, kind_of
 from diskbook.cloud.azure.recording.recorder import KEY, Recorder
 from diskbook.cloud.azure.recording.scrub import Scrubber
-from diskbook.facts import arm, catalog, client, paths, redact
+from diskbook.facts import archives, arm, catalog, client, paths, redact
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.results.run import Run
 
@@ -53,9 +53,9 @@ _OTHER_WORDS = (
 def scrubber_of(run: Run) -> Scrubber:
     """Make the scrubber of a run, which knows from the start who this is and what the manifest names."""
     names = Pseudonyms(bytes.fromhex(client.sign("record", run.name)))
-    for original, kind in _originals(run.manifest):
+    for original, kind in originals(run.manifest):
         names.keep_out(original, kind)
-    return Scrubber(names, _vocabulary(run.manifest), azures_words())
+    return Scrubber(names, vocabulary(run.manifest), azures_words())
 
 
 def recorder_of(run: Run) -> Recorder | None:
@@ -63,7 +63,7 @@ def recorder_of(run: Run) -> Recorder | None:
     return Recorder(run.append_bytes, scrubber_of(run)) if run.manifest.get(KEY) else None
 
 
-def _originals(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def originals(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is known by name to be this user's or this run's, with its kind."""
     yield getpass.getuser(), "user"
     yield Path.home().name, "user"
@@ -97,7 +97,7 @@ def _of_network(network: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield name, "jump host"
 
 
-def _vocabulary(manifest: Mapping[str, Any]) -> set[str]:
+def vocabulary(manifest: Mapping[str, Any]) -> set[str]:
     """Words that anybody can read in Azure's tables and in the workbook's own scenario."""
     words = {*catalog.vm_sizes(), *catalog.sku_names(), *catalog.regions(), *_OTHER_WORDS}
     words |= {word for image in arm.IMAGES.values() for word in image.values()}
@@ -129,7 +129,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 PACK = "record.zip"
-_WHEN = (1980, 1, 1, 0, 0, 0)  # the earliest that a ZIP can say: when it was packed is nobody's business
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,8 @@ def pack(run: Run) -> Pack:
     lines = [json.dumps(record.scrubbed(row, scrubber)) for row in rows]
     listed = _listed(scrubber.names, "\n".join([manifest, *lines]))
     parts = {"arm.jsonl": "\n".join([*lines, ""]), "manifest.json": manifest, "replaced.csv": _csv(listed)}
-    run.write(PACK, _zipped(parts))
+    content = {name: text.encode() for name, text in parts.items()}
+    run.write(PACK, archives.pack(content, zipfile.ZIP_DEFLATED))
     return Pack(run.folder / PACK, _words(run, len(rows), listed))
 
 
@@ -186,14 +186,6 @@ def _csv(listed: list[tuple[str, str, int]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([("pseudonym", "stands for", "times"), *listed])
     return text.getvalue()
-
-
-def _zipped(parts: Mapping[str, str]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, text in parts.items():
-            file.writestr(zipfile.ZipInfo(name, _WHEN), text, zipfile.ZIP_DEFLATED)
-    return content.getvalue()
 
 
 def _words(run: Run, exchanges: int, listed: list[tuple[str, str, int]]) -> str:

@@ -1,0 +1,169 @@
+"""Bundles of strangers: computed again from raw, or refused in one sentence; good ones are runs like any."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diskbook.api import pooled
+from diskbook.cli import cli
+from diskbook.facts import paths
+from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.results.run import Run
+from diskbook.sharing import bundle, share, take
+from support.run_copies import copies
+from support.shared import short_run
+
+Files = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """All files of a short run's bundle."""
+    prepared = share.prepare(short_run(tmp_path_factory.mktemp("shared") / "mine"))
+    with zipfile.ZipFile(io.BytesIO(prepared.content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _listed(files: Files, **changes: Any) -> Files:
+    """The files with an index that fits them, as a stranger with bad intent would make it."""
+    index = {**json.loads(files[bundle.INDEX]), **changes}
+    inner = {name: content for name, content in files.items() if name != bundle.INDEX}
+    index["files"] = {
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "before_hmac": ""}
+        for name, content in inner.items()
+    }
+    return {**inner, bundle.INDEX: json.dumps(index).encode()}
+
+
+def _zip(files: Files) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def _link(files: Files) -> bytes:
+    stream = io.BytesIO(_zip(files))
+    with zipfile.ZipFile(stream, "a") as archive:
+        entry = zipfile.ZipInfo("raw/link.json")
+        entry.external_attr = 0o120777 << 16
+        archive.writestr(entry, "/etc/passwd")
+    return stream.getvalue()
+
+
+def _twice(files: Files) -> bytes:
+    stream = io.BytesIO(_zip(files))
+    with zipfile.ZipFile(stream, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("plan.json", b"{}")
+    return stream.getvalue()
+
+
+def _manifest(files: Files, **changes: Any) -> Files:
+    return {**files, "manifest.json": json.dumps({**json.loads(files["manifest.json"]), **changes}).encode()}
+
+
+HOSTILE: dict[str, tuple[Callable[[Files], bytes], str]] = {
+    "absolute path": (lambda f: _zip({**f, "/etc/cron.d/x": b"x"}), "names a path, /etc/cron.d/x"),
+    "path upwards": (lambda f: _zip({**f, "raw/../../x.json": b"x"}), r"names a path, raw/\.\./"),
+    "hidden file": (lambda f: _zip({**f, ".git/hooks/x": b"x"}), "names a path"),
+    "link": (_link, "raw/link.json is a link"),
+    "bomb": (lambda f: _zip({**f, "raw/b.json": bytes(65 * 2**20)}), "unpacks to more than 64 MiB"),
+    "code": (
+        lambda f: _zip(_listed({**f, "zone_disks.py": b"import os"})),
+        "holds 'zone_disks.py'; a bundle",
+    ),
+    "notebook": (
+        lambda f: _zip(_listed({**f, "notebooks/3.ipynb": b"{}"})),
+        "has no notebook, report or code",
+    ),
+    "twice": (_twice, "plan.json is in it twice"),
+    "hash": (lambda f: _zip({**f, "plan.json": b"{}"}), "plan.json does not have the hash"),
+    "table": (
+        lambda f: _zip(
+            _listed({**f, bundle.TRIALS: f[bundle.TRIALS].replace(b"Premium", b"Premiun", 1) + b"x\n"})
+        ),
+        "its raw results do not give its trials.csv",
+    ),
+    "schema": (lambda f: _zip(_listed(f, schema=7)), "reads bundles of schema 1, and schema does not fit"),
+    "no index": (lambda f: _zip({n: c for n, c in f.items() if n != bundle.INDEX}), "has no bundle.json"),
+    "missing": (lambda f: _zip({n: c for n, c in f.items() if n != "ledger.jsonl"}), "lacks ledger.jsonl"),
+    "cut": (lambda f: _zip(f)[:-40], "the archive is damaged"),
+    "raw outside": (
+        lambda f: _zip(_listed({**f, "ledger.jsonl": f["ledger.jsonl"].replace(b"raw/r1", b"../r1", 2)})),
+        "names .* as a raw file",
+    ),
+    "Azure's": (
+        lambda f: _zip(_listed(_manifest(f, provenance="azure"), provenance="azure")),
+        "it calls itself azure, and its ledger says otherwise",
+    ),
+    "no manifest": (lambda f: _zip(_listed({**f, "manifest.json": b"[]"})), "is not a manifest"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_bundle_is_refused_in_one_sentence_and_leaves_nothing(
+    kind: str, files: Files, tmp_path: Path
+) -> None:
+    make, why = HOSTILE[kind]
+    path = tmp_path / "b.diskbook.zip"
+    path.write_bytes(make(files))
+    with pytest.raises(DiskbookError, match=why) as told:
+        take.take(path, root=tmp_path / "runs")
+    assert "\n" not in str(told.value)
+    assert not list(tmp_path.glob("runs/**/*")) and [path] == [
+        p for p in tmp_path.iterdir() if p.name != "runs"
+    ]
+
+
+def test_a_raw_result_that_was_changed_with_all_hashes_is_refused(files: Files, tmp_path: Path) -> None:
+    name = next(name for name in files if name.endswith("a1.json"))
+    changed = re.sub(
+        rb'"mean": (\d+)', lambda match: b'"mean": ' + str(int(match[1]) * 2).encode(), files[name]
+    )
+    old, new = (hashlib.sha256(part).hexdigest().encode() for part in (files[name], changed))
+    ledger = files["ledger.jsonl"].replace(old, new)
+    path = tmp_path / "b.diskbook.zip"
+    path.write_bytes(_zip(_listed({**files, name: changed, "ledger.jsonl": ledger})))
+    with pytest.raises(DiskbookError, match="its raw results do not give its trials"):
+        take.take(path, root=tmp_path / "runs")
+
+
+@pytest.mark.long
+def test_a_run_goes_elsewhere_gives_the_same_answers_and_is_pooled_with_two_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sample is shared by one user, and imported, compared and pooled by another, in another home."""
+    sample = paths.RUNS / "sample-zone-disks"
+    prepared = share.prepare(Run(sample), by="A. Author, 2026")
+    path = prepared.write(tmp_path / "sent")
+    for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "DISKBOOK_RUNS"):
+        monkeypatch.setenv(variable, str(tmp_path / "other" / variable))
+    monkeypatch.setenv("USER", "somebody-else")
+    cli(["import", str(path)], standalone_mode=False)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "shared by A. Author, 2026 (bundle" in told and "one 4K write from zone 1 takes 3.19 ms" in told
+    (run,) = (tmp_path / "other" / "DISKBOOK_RUNS").iterdir()
+    for name in ("comparisons.csv", "protocol.csv", "headline.txt"):
+        assert (run / name).read_text() == (sample / name).read_text()
+    assert not Run(run).is_signed
+    with pytest.raises(UsageError, match="exists already; choose another --name"):
+        take.take(path)
+    with pytest.raises(UsageError, match="a run that is there twice counts once"):
+        list(pooled.headlines([str(run), str(sample)]))
+    two = copies(tmp_path / "copies", 2)
+    lines = list(pooled.headlines([str(run), *map(str, two)]))
+    assert "3 runs" in lines[0] and lines[-1] == f"{run.name}: {Run(run).manifest['shared']['origin']}"
+    cli(["compare", str(two[0]), str(run)], standalone_mode=False)
+    assert "shared by A. Author, 2026" in " ".join(capsys.readouterr().out.split())
+    shutil.rmtree(run)

@@ -97,20 +97,15 @@ def import_(
     --dataset takes no PATH: docs/reference/public-data.md lists the sets. With --from it recomputes the
     tables of azure-vm-noise-2024 instead, and makes no run.
     """
-    if len(paths) == 1 and dataset is None and folder is None and _is_bundle(paths[0]):
+    if _is_bundle(paths, dataset, folder):
         _take(paths[0], name, report, {**options, "dry_run": dry_run, "json": as_json})
         return
-    if dataset is not None or folder is not None:
-        _check_dataset(
-            paths, dataset, folder, {**options, "report": report, "dry_run": dry_run, "json": as_json}
-        )
+    _check_dataset(paths, dataset, folder, {**options, "report": report, "dry_run": dry_run, "json": as_json})
     if folder is not None:
         from diskbook.importing.noise import dataset as azure_noise
 
         click.echo(azure_noise.run((folder,), dataset or "", name))
         return
-    if not paths and dataset is None:
-        raise UsageError("name files or folders to import, or a public data set by --dataset NAME")
     from diskbook.cli import document_of
     from diskbook.importing import preview
 
@@ -136,10 +131,12 @@ def import_(
         click.echo(f"report: {page}")
 
 
-def _is_bundle(path: str) -> bool:
+def _is_bundle(paths: tuple[str, ...], dataset: str | None, folder: str | None) -> bool:
+    if len(paths) != 1 or dataset is not None or folder is not None:
+        return False
     from diskbook.sharing import bundle
 
-    return bundle.is_bundle(Path(path))
+    return bundle.is_bundle(Path(paths[0]))
 
 
 def _take(path: str, name: str | None, report: bool, options: dict[str, Any]) -> None:
@@ -162,7 +159,11 @@ def _take(path: str, name: str | None, report: bool, options: dict[str, Any]) ->
 def _check_dataset(
     paths: tuple[str, ...], dataset: str | None, folder: str | None, options: dict[str, Any]
 ) -> None:
-    """Refuse options that have no meaning for a public data set."""
+    """Refuse options that have no meaning for a public data set, and an import of nothing."""
+    if dataset is None and folder is None:
+        if not paths:
+            raise UsageError("name files or folders to import, or a public data set by --dataset NAME")
+        return
     if dataset is None:
         raise UsageError("--from recomputes the tables of a data set: name it by --dataset NAME")
     if paths:

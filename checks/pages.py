@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from checks import (
+    afternoon,
     articles,
     azure_rules,
     campaign,
@@ -33,6 +34,7 @@ PAGES: Mapping[Path, Callable[[str], str]] = {
     protocol.PAGE: lambda page: protocol.with_points(page, protocol.points()),
     formats.PAGE: lambda _: formats.page(),
     azure_rules.PAGE: lambda _: azure_rules.page(),
+    afternoon.PAGE: afternoon.with_table,
     documents.PAGE: lambda _: documents.page(),
     campaign.PAGE: lambda page: campaign.with_tables(page, campaign.tables(campaign.read())),
 }

@@ -94,10 +94,9 @@ def _needs(scenario: Scenario, target: Target, sources: Sources) -> pd.DataFrame
         return pd.DataFrame()
     known, _ = terminal.evidence(scenario, sources)
     ways = sample_size.needs(scenario, known, target, len(sample_size.headline(scenario))).like_these
-    names = ["n_blocks", "n_replicates", "n_trials", "total_s"]
-    return pd.DataFrame(
-        [(way.blocks, way.replicates, way.trials, way.total_s) for way in ways], columns=names
-    )
+    names = ["n_blocks", "n_replicates", "n_trials", "total_s", "usd"]
+    rows = [(way.blocks, way.replicates, way.trials, way.total_s, way.usd) for way in ways]
+    return pd.DataFrame(rows, columns=names)
 
 
 def _costs(estimate: Estimate) -> pd.DataFrame:

@@ -52,8 +52,8 @@ def profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> Ite
 
 
 def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Presets that every scenario has."""
-    return _beginning(incomplete, ("quick", "standard", "full"))
+    """Presets that every scenario has, and the one that some have."""
+    return _beginning(incomplete, ("answer", "quick", "standard", "full"))
 
 
 def clouds(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:

@@ -101,7 +101,11 @@ def _needs(scenario: Scenario, target: Target, sources: Sources) -> list[documen
     ways = sample_size.needs(scenario, known, target, len(sample_size.headline(scenario))).like_these
     return [
         documents.NeedRow(
-            n_blocks=way.blocks, n_replicates=way.replicates, n_trials=way.trials, total_s=way.total_s
+            n_blocks=way.blocks,
+            n_replicates=way.replicates,
+            n_trials=way.trials,
+            total_s=way.total_s,
+            usd=way.usd,
         )
         for way in ways
     ]

@@ -532,6 +532,7 @@ class NeedRow(Record):
     n_replicates: int
     n_trials: int
     total_s: float
+    usd: float | None
 
 
 class Plan(Document):

@@ -77,6 +77,10 @@ def _is_about(comparison: Mapping[str, Any], arms: Names, loads: Names) -> bool:
 
 SAMPLE = "sample"
 """Preset of the committed sample run, which a scenario may have; it lies over quick."""
+ANSWER = "answer"
+"""Preset of a scenario that has one: only what its headline needs, as cheap as it can be."""
+SOME = (ANSWER, SAMPLE)
+"""Presets that some scenarios have."""
 LISTS = frozenset({"machine", "disk", "arm", "workload", "sweep", "comparison", "check", "drill"})
 LISTS |= {"cluster", "volume", "loss"}
 TABLES = ("azure", "design", "network", "scenario")
@@ -120,7 +124,7 @@ def load(
     scenario
         A name in data/scenarios, or the path of a TOML file.
     preset
-        quick, standard or full; or sample, where the file has it.
+        quick, standard or full; or answer or sample, where the file has it.
     overrides
         Dotted keys and values that win over the preset, e.g. ``{"design.replicates": 2}``,
         ``{"workload.randwrite-qd1.blocks": 8}`` or ``{"all_workloads.runtime_s": 10}``.
@@ -147,8 +151,8 @@ def _load(path: Path, preset: str, overrides: Mapping[str, Any], asks_azure: boo
     if "name" in raw:
         raise UsageError(f"{path.name}: a scenario has the name of its file; leave the key 'name' out")
     presets = raw.pop("preset", {})
-    if preset not in PRESETS and (preset != SAMPLE or preset not in presets):
-        raise unknown("preset", preset, PRESETS)
+    if preset not in PRESETS and (preset not in SOME or preset not in presets):
+        raise unknown("preset", preset, [*PRESETS, *({ANSWER} & presets.keys())])
     wrong = _wrong_presets(raw, presets, path.name)
     if wrong:  # the rest of the file is checked without any preset
         presets = {}
@@ -177,7 +181,7 @@ def _wrong_presets(raw: Mapping[str, Any], presets: Mapping[str, Any], file: str
     for name, table in presets.items():
         where = f"{file}: [preset.{name}]"
         try:
-            if name not in (*PRESETS, SAMPLE):
+            if name not in (*PRESETS, *SOME):
                 raise unknown("preset", name, PRESETS, file)
             _lay_over(_copy(raw), {where: _table(table, where)}, file)
         except UsageError as error:

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from diskbook.cost.durations import around_s
+from diskbook.cost.estimate import another_replicate
 from diskbook.design import schedule
 from diskbook.design.model import Comparison, Scenario, Workload
+from diskbook.design.vocabulary import Provenance
 from diskbook.facts import noise_series
+from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import percent
 from diskbook.report.analysis.prior_runs import MeasuredRatios, PriorRun
@@ -72,12 +75,13 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Need:
-    """One way to reach the target."""
+    """One way to reach the target; `usd` is its list price, None where that is not known."""
 
     blocks: int
     replicates: int
     trials: int
     replicate_s: float
+    usd: float | None
 
     @property
     def total_s(self) -> float:
@@ -94,8 +98,13 @@ class Needs:
 
     @property
     def cheapest(self) -> Need:
-        """The way that takes the least time of machines."""
-        return min(self.like_these, key=lambda need: (need.total_s, need.replicates))
+        """The way that costs least; without prices, the one that takes the least time of machines."""
+        return min(self.like_these, key=lambda need: (need.usd or 0.0, need.total_s, need.replicates))
+
+    @property
+    def fastest(self) -> Need:
+        """The way that takes the least time with replicates in parallel."""
+        return min(self.like_these, key=lambda need: (need.replicate_s, need.total_s))
 
 
 def headline(scenario: Scenario) -> list[Comparison]:
@@ -234,8 +243,8 @@ def needs(scenario: Scenario, evidence: Iterable[Evidence], target: Target, fami
             )
             for item in known
         )
-        ways.append(_need(scenario, replicates, number))
-    return Needs(_need(scenario, 1, blocks), tuple(ways))
+        ways.append(way_of(scenario, replicates, number))
+    return Needs(way_of(scenario, 1, blocks), tuple(ways))
 
 
 def for_two_runs(scenario: Scenario, evidence: Iterable[Evidence], target: Target) -> tuple[Need, ...]:
@@ -259,7 +268,7 @@ def for_two_runs(scenario: Scenario, evidence: Iterable[Evidence], target: Targe
             )
             for item in known
         )
-        ways.append(_need(scenario, max(numbers), blocks))
+        ways.append(way_of(scenario, max(numbers), blocks))
     return tuple(ways)
 
 
@@ -290,11 +299,14 @@ def _number(target: Target, family: int, sd: float, df: float, least: int) -> in
     return max(numbers)
 
 
-def _need(scenario: Scenario, replicates: int, blocks: int) -> Need:
+def way_of(scenario: Scenario, replicates: int, blocks: int) -> Need:
+    """Say what so many replicates and blocks take and cost."""
     changed = with_numbers(scenario, replicates, blocks)
     single = with_numbers(scenario, 1, blocks)
     seconds = schedule.seconds(single) + around_s(single) + expected.seconds(changed)
-    return Need(blocks, replicates, trials(changed), seconds)
+    own = any(disk.sku == OWN_DISK for disk in scenario.disk)
+    each = None if own else another_replicate(changed, Provenance.AZURE).usd
+    return Need(blocks, replicates, trials(changed), seconds, None if each is None else replicates * each)
 
 
 def with_numbers(scenario: Scenario, replicates: int, blocks: int) -> Scenario:

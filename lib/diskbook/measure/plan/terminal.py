@@ -79,7 +79,7 @@ def plan_text(
         if target.anything:
             needed = sample_size.needs(scenario, known, target, family)
             table = _needs(scenario, needed, target, family)
-            parts.append(f"{table}\n{_command(scenario, needed.cheapest, command)}")
+            parts.append(f"{table}\n{_commands(scenario, needed, command)}")
             parts.append(FIXED)
         if target.looks:
             parts.append(looks.text(scenario, known, target, family))
@@ -439,7 +439,7 @@ def _two_runs(scenario: Scenario, ways: Sequence[Need], target: Target, command:
         "power (diskbook compare, disks like these):",
         _ways(ways),
         _price(scenario, cheapest),
-        _command(scenario, cheapest, command),
+        _command(scenario, cheapest, command, "least time of machines"),
     ]
     return "\n".join(lines)
 
@@ -478,14 +478,27 @@ def _ways(ways: Sequence[Need]) -> str:
             "trials": way.trials,
             "one after another": duration(way.total_s),
             "in parallel": duration(way.replicate_s),
+            "USD": "" if way.usd is None else f"{way.usd:.2f}",
             "": beyond if way.replicates > sample_size.MOST_REPLICATES else "",
         }
         for way in ways
     ]
-    return table_writers.text(Table.of(rows, right=("one after another", "in parallel")), indent=4)
+    return table_writers.text(Table.of(rows, right=("one after another", "in parallel", "USD")), indent=4)
 
 
-def _command(scenario: Scenario, need: Need, command: str) -> str:
+def _commands(scenario: Scenario, needs: Needs, command: str) -> str:
+    """The run of the cheapest way, and that of the fastest where it is another."""
+    cheapest, fastest = needs.cheapest, needs.fastest
+    first = "least time of machines" if cheapest.usd is None else "cheapest"
+    if fastest == cheapest:
+        first += ", and fastest in parallel"
+    lines = [_command(scenario, cheapest, command, first)]
+    if fastest != cheapest:
+        lines.append(_command(scenario, fastest, command, "fastest in parallel"))
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _command(scenario: Scenario, need: Need, command: str, which: str) -> str:
     if need.replicates > sample_size.MOST_REPLICATES:
         return (
             f"No design of {sample_size.MOST_REPLICATES} replicates or fewer reaches that; "
@@ -494,7 +507,7 @@ def _command(scenario: Scenario, need: Need, command: str) -> str:
     names = dict.fromkeys(item.workload for item in sample_size.headline(scenario))
     settings = [f"--set design.replicates={need.replicates}"]
     settings += [f"--set workload.{name}.blocks={need.blocks}" for name in names]
-    return f"least time of machines: {command} {' '.join(settings)}"
+    return f"{which}: {command} {' '.join(settings)}"
 
 
 def _history(scenario: Scenario, runs: Sequence[PriorRun], target: Target) -> str:

@@ -1,5 +1,6 @@
 """What an emulator plays and has played: the source of `truth.json`. Pure. No analysis may read it."""
 
+import importlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -8,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from diskbook.clusters.stats import volume_bound
 from diskbook.facts.units import KIB
 from diskbook_emulator.model import Model
 from diskbook_emulator.records import Attachment, Book
 from diskbook_emulator.storage_spaces import VolumeRecord, group_of
 from diskbook_emulator.truth import OPS
-from diskbook_emulator.types import DiskSpec, Latency, Limits, Session, VmSpec
+from diskbook_emulator.types import DiskSpec, Latency, Session, VmSpec
 from diskbook_emulator.volume import Volume
 from diskbook_emulator.volume_host import VolumeHost
 from diskbook_emulator.volumes import Layout, expected_write_ms
@@ -211,25 +211,27 @@ def _caps(model: Model, book: Book, record: VolumeRecord) -> Iterator[dict[str, 
     vm = model.vm_limits(book.spec(record.nodes[0]))[0]
     disk = model.disk_limits(book.disk(record.disks[0].disk_id))
     settings = model.profile.volumes
+    # Only here: it imports pandas and SciPy, more than half of the time in which an emulator starts.
+    volume_bound = importlib.import_module("diskbook.clusters.stats.volume_bound")
     out, into = (limits.mb_s if limits else None for limits in model.network_limits())
     columns = record.columns
     shape = volume_bound.Shape(
-        record.kind,  # type: ignore[arg-type]
+        record.kind,
         record.disks_a_node,
         columns,
         len(record.nodes),
         record.interleave_kib,
     )
+    rates = [
+        volume_bound.Rates(limits.iops, limits.mb_s, limits.burst_iops, limits.burst_mb_s)
+        for limits in (disk, vm)
+    ]
     for remote in (False, True) if len(record.nodes) > 1 else (False,):
         local = settings.local_share
-        setup = volume_bound.Setup(shape, _rates(disk), _rates(vm), out, into, local, remote)
+        setup = volume_bound.Setup(shape, *rates, out, into, local, remote)
         for block in BLOCKS:
             for write_share in (0.0, 1.0):
                 for spent in (False, True):
                     bound = volume_bound.bound(setup, volume_bound.Load(block, write_share), spent=spent)
                     place = {"block_bytes": block, "write_share": write_share, "remote": remote}
                     yield {**place, "spent": spent, "iops": bound.iops, "limit": bound.words}
-
-
-def _rates(limits: Limits) -> volume_bound.Rates:
-    return volume_bound.Rates(limits.iops, limits.mb_s, limits.burst_iops, limits.burst_mb_s)

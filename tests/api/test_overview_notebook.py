@@ -78,6 +78,7 @@ def test_percentiles_and_a_histogram_are_of_the_trials(
     assert names["axes"].get_xlabel() == "latency, ms" and names["one"]["share"].iloc[-1] == pytest.approx(1)
 
 
+@pytest.mark.long
 def test_two_runs_are_pooled(names: dict[str, Any], tmp_path: Path) -> None:
     code = changes()[6]
     assert value_of(code, names) == "Name a second run to pool."

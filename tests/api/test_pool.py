@@ -16,6 +16,7 @@ from support.run_copies import copies
 KEY = ("zrs-z1", "lrs-z1")
 
 
+@pytest.mark.long
 def test_runs_are_pooled_and_one_that_is_there_twice_counts_once(tmp_path: Path) -> None:
     folders = copies(tmp_path, 2)
     runs = db.pool([*folders, folders[0]])

@@ -10,6 +10,7 @@ from checks import articles
 from diskbook.facts import paths
 
 
+@pytest.mark.long
 def test_the_page_is_up_to_date() -> None:
     assert articles.PAGE.read_text("utf-8") == articles.page(), "make format writes it"
 
@@ -32,6 +33,7 @@ def test_links_lead_somewhere() -> None:
             assert (paths.ROOT / part.partition(")")[0]).exists(), part
 
 
+@pytest.mark.long
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = articles.rows({})
     assert {row["notebook"] for row in rows} == {"none yet"}

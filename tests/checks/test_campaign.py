@@ -18,6 +18,7 @@ def read() -> Campaign:
     return campaign.read()
 
 
+@pytest.mark.long
 def test_the_page_is_up_to_date(read: Campaign) -> None:
     page = campaign.PAGE.read_text("utf-8")
     assert page == campaign.with_tables(page, campaign.tables(read)), (

@@ -29,6 +29,7 @@ def test_latencies_that_are_the_disks_own_are_kept() -> None:
     assert sum(label != Label.BELOW_CAP for label, _ in plain) <= 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "label"), [("near", Label.NEAR_A_CAP), ("credit", Label.CAPPED)])
 def test_rates_that_a_limit_may_have_cut_get_no_verdict_and_no_interval(name: str, label: Label) -> None:
     outcomes = list(hidden_limits.planted(name, hidden_limits.PAIRS[name], 1))
@@ -45,6 +46,7 @@ def test_what_is_planted_is_what_it_says() -> None:
     assert hidden_limits.Load(2.0, 256, 4096, limit=4000.0).asks == pytest.approx(32)
 
 
+@pytest.mark.long
 def test_the_command_fails_where_a_queue_passes_for_a_latency(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

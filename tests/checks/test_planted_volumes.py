@@ -50,6 +50,7 @@ def test_a_truth_is_found_in_its_interval_or_within_its_margin(row, is_found):
     assert row.text.endswith("ok" if is_found else "MISSED")
 
 
+@pytest.mark.long
 def test_planting_another_truth_than_was_played_is_noticed():
     a = analyse(RUNS / "sample-s2d-azure")
     truth = json.loads((a.run.folder / "truth.json").read_text())

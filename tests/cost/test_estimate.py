@@ -196,6 +196,7 @@ def test_windows_takes_a_larger_os_disk_and_its_own_price() -> None:
     assert Meter("disk", "E10 LRS") in meters
 
 
+@pytest.mark.long
 def test_every_scenario_is_priced_in_every_region() -> None:
     for name in scenarios.names():
         for preset in ("quick", "standard", "full"):

@@ -32,6 +32,7 @@ def test_the_readme_is_short() -> None:
     assert len(TEXT.splitlines()) <= 150
 
 
+@pytest.mark.long
 def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
@@ -39,6 +40,7 @@ def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (tmp_path / "ratios.svg").stat().st_size
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["read-a-run", "change-an-analysis"])
 def test_the_python_of_a_tutorial_runs(name: str) -> None:
     text = (paths.ROOT / "docs" / "tutorials" / f"{name}.md").read_text("utf-8")

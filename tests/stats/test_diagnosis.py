@@ -156,6 +156,7 @@ def test_the_text_says_the_remedy_once(tables) -> None:
     assert diagnosis.text([]) == "nothing was measured yet"
 
 
+@pytest.mark.long
 def test_the_command_names_run_and_provenance() -> None:
     said = CliRunner().invoke(cli.cli, ["why", "sample-zone-disks", "--arm", "zrs-z2"]).output
     assert said.startswith("emulated: run sample-zone-disks; a cell is one arm") and "lrs-z1" not in said

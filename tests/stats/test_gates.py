@@ -59,7 +59,7 @@ def test_differences_in_ms_by_hand(run) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_difference_in_ms_never_contradicts_its_ratio(seed: int) -> None:
     """Also where one arm is a mixture, of which arithmetic and geometric means differ."""
     trials, _, _ = synthetic.tables(seed, n_replicates=3, loads=(synthetic.WRITE,), samples=1, draws=5)
@@ -415,10 +415,10 @@ DAMAGE = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("with_series", [True, False])
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_whatever_comes_there_is_a_verdict_with_a_reason(run, damage, with_series: bool) -> None:
-    trials = damage(run[0][run[0]["workload"] == "randwrite-qd1"])
+@pytest.mark.parametrize("name", DAMAGE)
+def test_whatever_comes_there_is_a_verdict_with_a_reason(run, name: str) -> None:
+    with_series = list(DAMAGE).index(name) % 2 == 0  # every other damage comes without one-second samples
+    trials = DAMAGE[name](run[0][run[0]["workload"] == "randwrite-qd1"])
     directions = {"randwrite-qd1": ["write"]}
     found = compare(trials, [WRITE], run[2] if with_series else None, {}, directions=directions)
     table = found.table.assign(provenance="emulated")

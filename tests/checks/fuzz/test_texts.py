@@ -72,6 +72,7 @@ def test_a_table_without_escaping_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(found) == 2 and all("the page has ('img', 'src', 'onerror')" in line for line in found)
 
 
+@pytest.mark.long
 def test_a_report_that_steers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "_STEERING", frozenset())
     found = texts.failures(["\x1b[2J"])

@@ -150,7 +150,6 @@ def test_readers_questions_are_answered_with_numbers() -> None:
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "quick": {"blocks": 2},
-    "sample": {"blocks": 2, "replicates": 3, "threads": (1, 4, 12)},
     "no remote owner, no eight disks": {"blocks": 2, "without": ("ss-8", "s2d-3-remote")},
     "one server alone": {"blocks": 2, "without": ("ss-8", "s2d-3", "s2d-3-remote")},
 }

@@ -18,8 +18,9 @@ from diskbook.api import pooled
 from diskbook.cli import cli
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.report.site import write
 from diskbook.results.run import Run
-from diskbook.sharing import bundle, share, take
+from diskbook.sharing import bundle, share, shared, take
 from support.run_copies import copies
 from support.shared import short_run
 
@@ -167,3 +168,29 @@ def test_a_run_goes_elsewhere_gives_the_same_answers_and_is_pooled_with_two_othe
     cli(["compare", str(two[0]), str(run)], standalone_mode=False)
     assert "shared by A. Author, 2026" in " ".join(capsys.readouterr().out.split())
     shutil.rmtree(run)
+
+
+def test_the_site_shows_shared_runs_with_origin_and_those_left_aside_with_the_reason(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An emulated bundle is left aside by itself; the same run as one of own hosts shows what a row says."""
+    folder, quarantine = tmp_path / "shared", tmp_path / "shared" / shared.QUARANTINE
+    quarantine.mkdir(parents=True)
+    monkeypatch.setattr(shared, "FOLDER", folder)
+    monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
+    (folder / "emulated.zip").write_bytes(_zip(files))
+    (folder / "cut.zip").write_bytes(_zip(files)[:-40])
+    (quarantine / "drift.zip").write_bytes(b"")
+    (quarantine / "drift.txt").write_text("the gate stationarity failed\n")
+    assert shared.known()[0] == []
+    assert [why.partition(":")[2] or why for _, why in shared.known()[1]] == [
+        " the archive is damaged (File is not a zip file)",
+        "it is emulated, and says nothing about Azure",
+        "the gate stationarity failed",
+    ]
+    monkeypatch.setattr(
+        shared, "known", lambda: ([shared._imported(folder / "emulated.zip")], [("a", "why")])
+    )
+    page = dict(write._pages([], [], ""))["shared.html"]
+    assert "shared by somebody who is not named (bundle" in page and "open (emulated)" in page
+    assert "a: why" in page

@@ -255,6 +255,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 OF_EACH_KIND = (
     "index.html",
     "published.html",
+    "shared.html",
     "scenarios/zone-disks.html",
     "scenarios/disk-options.html",
     "runs/sample-zone-disks.html",

@@ -97,6 +97,8 @@ catalogue = Neighbour("diskbook.batch.catalogue.read")
 """The rows of the runs of a folder or store."""
 catalogue_join = Neighbour("diskbook.batch.catalogue.join")
 """A finished run's joining the catalogue."""
+shared_runs = Neighbour("diskbook.sharing.shared")
+"""Runs that others shared with everybody."""
 volume_rules = Neighbour("diskbook.clusters.design.rules")
 """Rules of clusters, volumes, fleets and losses, and what these are in words."""
 volume_limits = Neighbour("diskbook.clusters.stats.volume_setups")

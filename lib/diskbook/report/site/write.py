@@ -17,10 +17,11 @@ from markupsafe import Markup
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError, visible
-from diskbook.report.analysis import report
+from diskbook.report.analysis import protocol, report
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.site import entries
 from diskbook.report.site.entries import Entry, Estimate
+from diskbook.results.manifest import origin
 
 MARK = ".diskbook-site"
 """A file in every site, so that no other folder is ever replaced."""
@@ -121,6 +122,8 @@ def _pages(shown: list[Entry], unreadable: list[str], url: str) -> Iterator[tupl
     )
     about = card("published.html", "Published figures", "What five articles published, re-examined.")
     yield "published.html", _page("published", "", **_published(), **about)
+    about = card("shared.html", "Shared runs", "Runs that others measured and shared, with their origin.")
+    yield "shared.html", _page("shared", "", **_shared(), **about)
     yield "reports/README.txt", "Reports of runs, as their folders have them.\n"
     for name, runs in by_scenario.items():
         path = f"scenarios/{entries.slug(name)}.html"
@@ -179,6 +182,28 @@ def _drawn(item: Estimate, axis: tuple[float, float]) -> Markup:
         '<line class="even" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="16"/>'
         '<line x1="{2:.1f}" x2="{3:.1f}" y1="8" y2="8"/><circle cx="{1:.1f}" cy="8" r="3.5"/></svg>'
     ).format(even, middle, left, right)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A shared run with its origin, and whether its comparisons are closed by the protocol."""
+
+    entry: Entry
+    origin: str
+    protocol: str
+
+
+def _shared() -> dict[str, Any]:
+    """The runs that others shared, by scenario, and those left aside with the reason."""
+    runs, aside = neighbours.shared_runs.known()
+    rows: dict[str, list[Shared]] = {}
+    for run in runs:
+        entry, found = entries.read(run), protocol.read(run)
+        standings = ", ".join(
+            dict.fromkeys(item.standing for item in found if item.family == entries.HEADLINE)
+        )
+        rows.setdefault(entry.scenario, []).append(Shared(entry, origin(run.manifest), standings))
+    return {"scenarios": rows, "aside": aside}
 
 
 @functools.cache  # its sources are the workbook's own

@@ -68,7 +68,7 @@ def test_no_link_is_dead_and_none_leads_out(built: write.Outcome) -> None:
         for address in Links(page.read_text("utf-8")).addresses:
             target = (page.parent / unquote(urldefrag(address).url)).resolve()
             assert target.is_file() and target.is_relative_to(root), f"{page}: {address}"
-    assert len(pages) == 29
+    assert len(pages) == 30
 
 
 def test_a_report_comes_along_but_no_link_is_followed(built: write.Outcome) -> None:

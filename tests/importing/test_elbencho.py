@@ -43,7 +43,8 @@ def test_csv_and_json_say_the_same() -> None:
 
 def test_whole_iops_count_where_they_are_finer_than_whole_mib() -> None:
     small = elbencho_row(**{"block size": 512, "MiB [last]": 3, "IOPS [last]": 173, "file size": 4096})
-    assert only(elbencho_csv(small)).directions["write"].iops == 173
+    written = only(elbencho_csv(small)).directions["write"]
+    assert (written.iops, written.bw_bytes) == (173, 173 * 512)
 
 
 def test_phases_that_neither_read_nor_write_are_named() -> None:

@@ -85,9 +85,9 @@ def import_(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Import results of fio, DiskSpd and tools that use them as a run.
+    """Import results of fio, DiskSpd and other tools as a run.
 
-    The tools are bench_fio, VMFleet and PerfKitBenchmarker.
+    The others are elbencho, sysbench, kubestr, bench_fio, VMFleet and PerfKitBenchmarker.
 
     An arm is a full target: folder, host, path or device; sessions of measuring are its blocks. The fields of
     --layout are arm, replicate, block, session and load; * and {_} mean nothing.

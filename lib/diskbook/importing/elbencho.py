@@ -185,8 +185,10 @@ def _direction(row: Row, start: str, milliseconds: float) -> Direction:
     done = _number(row, f"{start}bytes [last]")
     done = mib * MIB if math.isnan(done) else done
     seconds = milliseconds / MS_PER_S
-    counts_bytes = block > 0 and _number(row, "file size") % block == 0 and done > 0 and not mib < iops
+    is_whole = block > 0 and _number(row, "file size") % block == 0
+    counts_bytes = is_whole and done > 0 and not mib < iops
     ios = done / block if counts_bytes else iops * seconds
+    done = ios * block if is_whole else done
     ios = 0.0 if math.isnan(ios) else ios
     least, mean, most = (
         _number(row, f"{start}IO lat us [{kind}]") / US_PER_MS for kind in ("min", "avg", "max")

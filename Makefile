@@ -10,7 +10,7 @@ endif
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types prose docs format house coverage played rehearse faults mutants bench-emulator bench-volumes bench-stats bench-provision bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
+.PHONY: help setup browser azurite run test test-fast test-loaded test-repeat lint types prose docs format house coverage played rehearse faults mutants bench-emulator bench-volumes bench-stats bench-provision bench-choose bench-import bench-reader bench-scale attack fuzz samples lock fresh clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -93,6 +93,9 @@ bench-volumes: setup ## recover truths that a printed seed plants in volumes fro
 
 bench-stats: setup ## measure how long the statistics take, beside the obvious alternatives; ends with 1 when too long
 	@$(BIN)/python -m checks.bench_stats
+
+bench-choose: setup ## compare 2,000 choices of disks with an independent loop, and time an answer (15 minutes)
+	@$(BIN)/python -m checks.bench_choose
 
 bench-import: setup ## measure what an import costs as a command, beside pandas and DuckDB; ends with 1 when too much (5 minutes)
 	@$(BIN)/python -m checks.bench_import

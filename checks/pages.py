@@ -11,6 +11,7 @@ from checks import (
     articles,
     azure_rules,
     campaign,
+    choose_caps,
     documents,
     formats,
     house,
@@ -36,6 +37,7 @@ PAGES: Mapping[Path, Callable[[str], str]] = {
     azure_rules.PAGE: lambda _: azure_rules.page(),
     afternoon.PAGE: afternoon.with_table,
     documents.PAGE: lambda _: documents.page(),
+    choose_caps.PAGE: choose_caps.with_table,
     campaign.PAGE: lambda page: campaign.with_tables(page, campaign.tables(campaign.read())),
 }
 """Each page, and what makes it of the page as it is."""

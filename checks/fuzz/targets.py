@@ -13,8 +13,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bounded)
 
+from diskbook.choose import ask
 from diskbook.clusters.vmfleet import archive as vmfleet_archive, table as vmfleet_table
 from diskbook.facts import archives, paths
 from diskbook.facts.errors import is_visible
@@ -80,6 +82,8 @@ def targets() -> list[Target]:
         ("VMFleet archive", _archive, "vmfleet/*.zip"),
         ("VMFleet machine in an archive", _machine_of_archive, "diskspd/*.xml"),
         ("VMFleet list of machines", _list_of_archive, "vmfleet/fleet.json"),
+        ("iostat", _load, "choose/iostat*"),
+        ("Azure Monitor", _load, "choose/monitor*"),
         ("any format", lambda content: _check(formats.parse(content, "f")), "*/*"),
     ]
     return [Target(name, parse, seeds(pattern)) for name, parse, pattern in rows]
@@ -143,6 +147,17 @@ def _thin(node: Any) -> None:
 
 def _text(parse: Callable[[str, str], Parsed]) -> Parser:
     return lambda content: _check(parse(decode.text_of(content)[0], "f"))
+
+
+def _load(content: bytes) -> object:
+    """Read a recorded load, and the need that it makes."""
+    trace = ask.read_text(content.decode("utf-8", "replace"), "f")
+    rates = np.concatenate([trace.seconds, trace.iops, trace.mb_s, trace.quantiles(trace.iops)])
+    if not (np.isfinite(rates).all() and (rates >= 0).all() and (trace.seconds > 0).all()):
+        raise BrokenPromise("a rate or a length is negative or infinite")
+    if not all(map(is_visible, trace.words())):
+        raise BrokenPromise("a device or a note holds characters that steer")
+    return trace.need(100)
 
 
 def _archive(content: bytes) -> object:

@@ -27,7 +27,7 @@ _SHORT = {
         "plan": "plan:plan", "doctor": "doctor:doctor", "import": "results:import_", "batch": "batch:batch",
         "record": "results:record", "share": "results:share",
     },
-    "Ask": {"limits": "limits:limits"},
+    "Ask": {"limits": "limits:limits", "choose": "choose:choose"},
     "Store": {"push": "stores:push", "fetch": "stores:fetch", "verify": "stores:verify"},
     "Upkeep": {
         "catalog": "catalog:catalog", "emulator": "diskbook.emulated.command:emulator",

@@ -580,10 +580,72 @@ class Limits(Document):
     rows: list[LimitRow]
 
 
+class NeededRow(Record):
+    """What is needed."""
+
+    peak_iops: Number
+    mean_iops: Number
+    block_bytes: Number = Field(description="mean size of an I/O")
+    peak_mb_s: Number
+    read_share: Number
+    size_gib: int
+    survive: str = Field(description="none, machine or zone")
+    region: str
+    os: str
+
+
+class CandidateRow(Record):
+    """A machine with its disks that carries the need."""
+
+    candidate: str = Field(description="as --why and --current read it")
+    usd_per_month: Number = Field(description="list price")
+    priced_from: str = Field(description='date of the oldest price of the sum; "" where none has a date')
+    priced_to: str
+    inferred: bool = Field(description="whether a price of the sum is inferred")
+    lasting_iops: Number = Field(description="rate of the need's block size that takes no credit")
+    headroom: Number = Field(description="smallest limit over the highest rate, minus 1")
+    binds: str
+    burst_iops: Number
+    burst_s: Number = Field(description="how long a burst lasts from full credit; null: without end")
+    drawn_share: Number = Field(description="most of the credit that the load draws")
+    least_outstanding: Number = Field(description="I/Os in flight that the highest rate takes at least")
+    survives: str
+    latency: str = Field(description="what is measured of the latency")
+    front: bool = Field(description="whether nothing cheaper lasts at as high a rate and survives as much")
+
+
+class ExplainedRow(Record):
+    """A candidate that was asked for."""
+
+    name: str = Field(description="why or current")
+    candidate: str
+    limits: list[str] = Field(description="a sentence per limit")
+
+
+class Choose(Document):
+    """Machines and disks that carry a load, cheapest first."""
+
+    COMMAND: ClassVar[str] = "choose"
+
+    need: NeededRow
+    trace: list[str] = Field(description="what was recorded, a line each")
+    clipped: str = Field(description='why the demand may be higher than recorded; "" where nothing shows it')
+    candidates: list[CandidateRow]
+    n_sizes: int
+    n_sets: int
+    price_unknown: list[str] = Field(description="other sizes that carry it, without a price")
+    nearest: str = Field(description='what can be had, where nothing carries it; else ""')
+    explained: list[ExplainedRow]
+    prices: str
+    plan: str = Field(description='command that would measure the choice; "" without one')
+    search_s: Number
+
+
 DOCUMENTS = (
     Overview,
     Plan,
     Limits,
+    Choose,
     Doctor,
     Why,
     Protocol,

@@ -14,6 +14,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from diskbook.cost import durations
 from diskbook.design import schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
@@ -184,21 +187,26 @@ def _line(item: Item, replicates: int, hours: float, worst_h: float, prices: Pri
     return Line(item.what, item.meter, count, billed, price, each * billed, each * worst)
 
 
-def month(disk: Disk, prices: PriceList) -> float | None:
+def month(disk: disk_options.Disk, prices: PriceList) -> float | None:
     """List price of a disk a month in USD, without what is billed by use; None where a price is not known."""
+    return sum_of(billed(disk, 1), prices)
+
+
+def sum_of(parts: Iterable[Item], prices: PriceList) -> float | None:
+    """List price of items a month in USD; None where a price is not known."""
     total = 0.0
-    for item in _billed(disk, 1):
+    for item in parts:
         price = prices.of(item.meter.kind, item.meter.name)
         if price is None:
             return None
-        total += item.count * price.usd_per_hour * HOURS_A_MONTH
+        total += item.count * (price.usd if item.by == "use" else price.usd_per_hour * HOURS_A_MONTH)
     return total
 
 
 def of_disks(estimate: Estimate, disks: Iterable[Disk]) -> float:
     """Expected cost of disks that are part of an estimate, in USD, for all replicates."""
     each = {line.what: (line.usd or 0.0) / line.count for line in estimate.lines}
-    items_of = (item for disk in disks for item in _billed(disk, 1))
+    items_of = (item for disk in disks for item in billed(disk, 1))
     return estimate.replicates * math.fsum(item.count * each[item.what] for item in items_of)
 
 
@@ -218,7 +226,7 @@ def _machines(scenario: Scenario) -> Iterator[Item]:
 def _disks(scenario: Scenario) -> Iterator[Item]:
     for disk in scenario.disk:
         for _ in scenario.made_of(disk):
-            yield from _billed(disk, _sharers(scenario, disk))
+            yield from billed(disk, _sharers(scenario, disk))
 
 
 def _witnesses(scenario: Scenario) -> Iterator[Item]:
@@ -228,9 +236,9 @@ def _witnesses(scenario: Scenario) -> Iterator[Item]:
         yield Item("storage account of a witness", Meter("witness", f"Hot {redundancy}"), 1, "hour")
 
 
-def _billed(disk: Disk, sharers: int) -> Iterator[Item]:
+def billed(disk: disk_options.Disk, sharers: int) -> Iterator[Item]:
     """What a disk costs by the hour; an ephemeral OS disk comes with its machine."""
-    if not disk.ephemeral:
+    if disk.sku != catalog.EPHEMERAL:
         yield from _flexible(disk) if disk.sku in FLEXIBLE else _sized(disk, sharers)
 
 
@@ -239,7 +247,7 @@ def _sharers(scenario: Scenario, disk: Disk) -> int:
     return max(1, min(disk.max_shares, len(users)))
 
 
-def _sized(disk: Disk, sharers: int) -> Iterator[Item]:
+def _sized(disk: disk_options.Disk, sharers: int) -> Iterator[Item]:
     tier, redundancy = disk_options.limits(disk).tier, disk.sku.partition("_")[2]
     yield Item(f"disk {tier} ({disk.sku})", Meter("disk", f"{tier} {redundancy}"), 1, "hour")
     if sharers > 1:
@@ -251,7 +259,7 @@ def _sized(disk: Disk, sharers: int) -> Iterator[Item]:
             yield Item(option.text(value), Meter(option.meter, redundancy), 1, "hour")
 
 
-def _flexible(disk: Disk) -> Iterator[Item]:
+def _flexible(disk: disk_options.Disk) -> Iterator[Item]:
     kind, free_iops, free_mb_s = FLEXIBLE[disk.sku]
     limits = disk_options.limits(disk)
     parts = (
@@ -277,23 +285,31 @@ def _use(scenario: Scenario) -> Iterator[Item]:
             seconds += (load.ramp_s + scenario.design.evidence_s) / scenario.design.replicates
         if arm.volume:
             each, disks = neighbours.volume_cost.most_of_a_pool(scenario, arm, load, LEAST_LATENCY_S)
-            yield from _billed_ios(disk, each, disks * seconds)
+            yield from billed_ios(disk, each, disks * seconds)
         else:
             most = _most_iops(scenario, arm, load) * math.ceil(load.block_size_bytes / IO_BYTES)
-            yield from _billed_ios(disk, most, seconds)
+            yield from billed_ios(disk, most, seconds)
 
 
-def _billed_ios(disk: Disk, iops: float, seconds: float) -> Iterator[Item]:
-    if disk.sku in FLEXIBLE:
+def billed_ios(disk: disk_options.Disk, iops: ArrayLike, seconds: ArrayLike) -> Iterator[Item]:
+    """What I/Os cost by use: those above the base of a disk that bursts on demand, and all of Standard disks.
+
+    Parameters
+    ----------
+    iops, seconds
+        Rate and how long it lasts; or several of each.
+    """
+    if disk.sku in FLEXIBLE or disk.sku == catalog.EPHEMERAL:
         return
     tier = catalog.disk_tier(disk.sku, disk.size_gib)
-    if disk.bursting and iops > tier.iops:
+    rates = np.asarray(iops, float)
+    if disk_options.values(disk)["bursting"] and rates.max() > tier.iops:
         redundancy = disk.sku.partition("_")[2]
-        count = (iops - tier.iops) * seconds / 1e4
+        count = float((np.clip(rates - tier.iops, 0, None) * seconds).sum()) / 1e4
         yield Item("10,000 I/Os above the base", Meter("burst-transactions", redundancy), count, "use")
     elif not disk.sku.startswith("Premium"):
         meter = Meter("operations", f"{tier.tier} LRS")
-        yield Item(f"10,000 I/Os of {disk.sku}", meter, iops * seconds / 1e4, "use")
+        yield Item(f"10,000 I/Os of {disk.sku}", meter, float((rates * seconds).sum()) / 1e4, "use")
 
 
 def _most_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:

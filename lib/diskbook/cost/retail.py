@@ -19,7 +19,10 @@ from azure.core.exceptions import AzureError, ServiceRequestError, ServiceRespon
 from azure.core.pipeline.policies import RetryPolicy
 from azure.core.rest import HttpRequest
 
+from diskbook.facts.catalog import vm_sizes
+from diskbook.facts.errors import UsageError
 from diskbook.facts.prices import (
+    TABLE,
     UNITS,
     Meter,
     Price,
@@ -65,6 +68,44 @@ def look_up(region: str, meters: Sequence[Meter], asked: Endpoint | None, today:
     """
     dated = from_table(region, meters, table())
     return dated if asked is None else _together(region, _ask(region, meters, asked, today), dated, today)
+
+
+def saved(path: Path, region: str) -> PriceList:
+    """Prices of a region from a saved answer of the API (its JSON, or a list of pages), else from the table.
+
+    Raises
+    ------
+    UsageError
+        Where the file is no such answer.
+    """
+    try:
+        pages = json.loads(path.read_text("utf-8"))
+        pages = pages if isinstance(pages, list) else [pages]
+        items = [item for page in pages for item in page["Items"] if item["armRegionName"] == region]
+        wrong = {item["currencyCode"] for item in items} - {"USD"}
+        dates = {id(item): date.fromisoformat(str(item["effectiveStartDate"])[:10]) for item in items}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise UsageError(
+            f"{path}: it is no answer of the Retail Prices API; save the JSON that "
+            f"{API}?$filter=armRegionName eq '{region}' returns, or a list of its pages"
+        ) from None
+    if wrong:
+        raise UsageError(f"{path}: its prices are in {', '.join(map(str, wrong))}; save an answer in USD")
+    named: dict[str, list[dict[str, Any]]] = {}
+    for item in items:
+        for key in ("armSkuName", "meterName"):
+            named.setdefault(str(item.get(key)), []).append(item)
+    known = {meter for prices in table().values() for meter in prices}
+    known |= {Meter(kind, size.name) for size in vm_sizes().values() for kind in ("vm-linux", "vm-windows")}
+    prices = dict(table().get(region, {}))
+    for meter in known:
+        own = named.get(meter.name if meter.kind.startswith("vm-") else product_and_meter(meter)[1], [])
+        answer = _Answer()
+        _read(own, [meter], answer, date.min)
+        for price in answer.live.values():
+            newest = max(dates[id(item)] for item in own if _is(meter, item))
+            prices[meter] = replace(price, as_of=newest, quality="saved")
+    return PriceList(region, f"saved answer {path.name}, else {TABLE}", prices)
 
 
 @dataclass

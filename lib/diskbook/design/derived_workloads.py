@@ -148,9 +148,8 @@ def lasting_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:
         raise ValueError("has a host cache, so its cap depends on what the cache answers")
     if disk.sku == OWN_DISK:
         raise ValueError("is a disk of your own, which has no documented cap")
-    own = None if disk.ephemeral else disk_options.limits(disk)
-    if own is not None and disk.bursting and own.burst_iops and not own.credit_ios:
-        values |= {"cap_disk_iops": own.burst_iops, "cap_disk_mb_s": own.burst_mb_s}
+    if not disk.ephemeral:
+        values |= zip(("cap_disk_iops", "cap_disk_mb_s"), disk_options.limits(disk).lasting, strict=True)
     size = scenario.machine_named(arm.machine).size
     whose = "cap_vm_cached" if disk.ephemeral else "cap_vm"
     if not values.get(f"{whose}_iops"):

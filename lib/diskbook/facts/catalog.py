@@ -7,6 +7,7 @@ burst limits of VMs, which resource SKUs do not carry, from here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -104,6 +105,18 @@ class FlexibleSku:
     def mb_s_range(self, iops: int) -> tuple[int, int]:
         """Smallest and largest MB/s that a disk with these IOPS may be given."""
         return self.min_mb_s, int(min(self.max_mb_s, max(self.min_mb_s, self.mb_s_per_iops * iops)))
+
+    def least(self, size_gib: int, iops: float, mb_s: float) -> tuple[int, int, int] | None:
+        """Smallest size, IOPS and MB/s that may be asked for and hold these; None where no disk does."""
+        chosen_mb_s = max(self.min_mb_s, math.ceil(mb_s))
+        chosen = max(self.min_iops, math.ceil(iops))
+        if chosen_mb_s > self.mb_s_range(chosen)[1]:
+            chosen = max(chosen, math.ceil(chosen_mb_s / self.mb_s_per_iops))
+        size = max(self.min_size_gib, size_gib)
+        if chosen > self.iops_range(size)[1]:
+            size = math.ceil(chosen / self.iops_per_gib)
+        fits = chosen <= self.iops_range(size)[1] and chosen_mb_s <= self.mb_s_range(chosen)[1]
+        return (size, chosen, chosen_mb_s) if fits and size <= self.max_size_gib else None
 
 
 @dataclass(frozen=True)
@@ -210,6 +223,13 @@ class DiskLimits:
     burst_mb_s: int | None = None
     credit_ios: int = 0
     credit_mb: int = 0
+
+    @property
+    def lasting(self) -> tuple[int, int]:
+        """IOPS and MB/s that need no credit: what bursts on demand lasts as long as it is paid for."""
+        if self.burst_iops and self.burst_mb_s and not self.credit_ios:
+            return self.burst_iops, self.burst_mb_s
+        return self.iops, self.mb_s
 
 
 def _read(record: type[Record], name: str) -> Iterator[Record]:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from diskbook.design.vocabulary import CreditState
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.units import MB, MIB, epoch
@@ -113,6 +115,24 @@ class _Work:
     seconds: float
     low: tuple[float, float]
     high: tuple[float, float]
+
+
+def most_drawn(demand: np.ndarray, seconds: np.ndarray, base: float) -> float:
+    """Credit that a demand draws at most from a full bucket, in I/Os or MB, if it repeats for ever.
+
+    What a bucket lacks is a walk that never goes below nothing; two rounds of it show its highest point.
+
+    Parameters
+    ----------
+    demand, seconds
+        Rate and length of each part of the demand.
+    base
+        Rate above which it draws and below which it refills. A mean above it draws infinite credit.
+    """
+    if float(demand @ seconds) > base * float(seconds.sum()) * (1 + 1e-9):
+        return float("inf")
+    level = np.cumsum(np.tile((demand - base) * seconds, 2))
+    return max(0.0, float((level - np.minimum(np.minimum.accumulate(level), 0.0)).max()))
 
 
 _ANY = (float("inf"), float("inf"))

@@ -1,0 +1,305 @@
+"""What carries a need, by one plain loop over every size with every disk and stripe.
+
+It shares the tables, limits and prices with `diskbook.choose`, and no rule: those are written here once more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import date
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from diskbook.choose import search
+from diskbook.choose.need import Need
+from diskbook.facts import catalog, limits as vm_limits, prices as price_table
+from diskbook.facts.catalog import Region, VmSize
+from diskbook.facts.prices import UNITS, Meter, Price, PriceList
+
+MONTH_H = 730
+LEVELS = {"none": 0, "machine": 1, "zone": 2}
+BURST_S = 1800
+NO_ULTRA = ("standardDSv2Family", "standardLSFamily", "standardBSFamily")
+
+
+class Stripe(NamedTuple):
+    """Disks of one kind: base and burst of IOPS and MB/s, and what is billed each month."""
+
+    sku: str
+    cached: bool
+    number: int
+    limits: tuple[tuple[float, float], tuple[float, float]]
+    parts: tuple[tuple[str, str, float], ...]
+
+    def usd(self, prices: PriceList) -> float | None:
+        """USD a month; None where a part has no price."""
+        total = 0.0
+        for kind, name, number in self.parts:
+            each = _usd(prices, kind, name) if number else 0.0
+            if each is None:
+                return None
+            total += number * each
+        return self.number * total
+
+
+class Answer(NamedTuple):
+    """Least USD by size, the front as (USD, lasting IOPS, level), and all sizes that carry the need."""
+
+    cheapest: dict[str, float]
+    front: list[tuple[float, float, int]]
+    fitting: set[str]
+
+
+def answer(need: Need, sizes: Sequence[VmSize], prices: PriceList, today: date) -> Answer:
+    """Try everything."""
+    region = catalog.regions()[need.region]
+    stripes = [
+        (row, _lasting(need, row.limits, _share(need, row.cached)), row.usd(prices))
+        for row in _stripes(need, region)
+        if _carry(need, _share(need, row.cached), row.limits)
+    ]
+    os_disk = _usd(prices, "disk", "E4 LRS" if need.os == "linux" else "E10 LRS")
+    pairs: list[tuple[float, float, int]] = []
+    cheapest: dict[str, float] = {}
+    fitting: set[str] = set()
+    for size in sizes:
+        if size.vcpus < need.vcpus or size.memory_gib < need.memory_gib or size.retired(today):
+            continue
+        vm_hour = prices.of(f"vm-{need.os}", size.name)
+        for each, lasting, level in _on_size(need, size, stripes):
+            fitting.add(size.name)
+            own = 0.0 if level == 0 else os_disk
+            if vm_hour is None:
+                break
+            if each is not None and own is not None:
+                usd = vm_hour.usd * MONTH_H + own + each
+                pairs.append((usd, lasting, level))
+                cheapest[size.name] = min(usd, cheapest.get(size.name, math.inf))
+    return Answer(cheapest, _front(pairs), fitting)
+
+
+def _on_size(
+    need: Need, size: VmSize, stripes: Sequence[tuple[Stripe, float, float | None]]
+) -> Iterator[tuple[float | None, float, int]]:
+    """USD of the disks, lasting rate and level of each set of disks with which a size carries the need."""
+    for attachment in size.disk_controllers or ("",):
+        rows = {row.disk_kind: row for row in vm_limits.limits_of(size) if row.attachment == attachment}
+        kinds = [(cached, flexible) for cached in (False, True) for flexible in (False, True)]
+        machine = {kind: _machine(need, rows, *kind) for kind in kinds}
+        for row, own, each in stripes:
+            carries, lasting = machine[row.cached, row.sku in ("PremiumV2_LRS", "UltraSSD_LRS")]
+            if not carries or row.number > size.max_data_disks or (row.cached and not size.host_cache):
+                continue
+            if row.sku == "UltraSSD_LRS" and size.family in NO_ULTRA:
+                continue
+            yield each, min(lasting, own), 2 if row.sku.endswith("ZRS") else 1
+        local, lasting = _local(need, size, rows)
+        if local:
+            yield 0.0, lasting, 0
+
+
+def _front(pairs: list[tuple[float, float, int]]) -> list[tuple[float, float, int]]:
+    best, front = [0.0, 0.0, 0.0], []
+    for usd, lasting, level in sorted(pairs, key=lambda pair: (round(pair[0], 4), -pair[1], -pair[2])):
+        if lasting > best[level] * (1 + 1e-9):
+            front.append((usd, lasting, level))
+            for lower in range(level + 1):
+                best[lower] = max(best[lower], lasting)
+    return front
+
+
+def _share(need: Need, cached: bool) -> float:
+    return 1 - need.cache_hits * need.read_share if cached else 1.0
+
+
+def _machine(
+    need: Need, rows: dict[str, vm_limits.Limit], cached: bool, flexible: bool
+) -> tuple[bool, float]:
+    row = rows["premium_ssd_v2_or_ultra"] if flexible else rows["premium_ssd"]
+    row = rows["premium_ssd"] if row.iops is None else row
+    own = _pair(row.iops, row.burst_iops), _pair(row.mb_s, row.burst_mb_s)
+    share = _share(need, cached)
+    if not cached:
+        return _carry(need, 1.0, own), _lasting(need, own, 1.0)
+    cache = rows.get("premium_ssd_host_cache")
+    if cache is None or cache.iops is None:
+        return False, 0.0
+    second = _pair(cache.iops, None), _pair(cache.mb_s, None)
+    carries = _carry(need, share, own) and _carry(need, 1.0, second)
+    return carries, min(_lasting(need, own, share), _lasting(need, second, 1.0))
+
+
+def _pair(base: float | None, burst: float | None) -> tuple[float, float]:
+    return base or 0.0, burst or base or 0.0
+
+
+def _local(need: Need, size: VmSize, rows: dict[str, vm_limits.Limit]) -> tuple[bool, float]:
+    cache = rows.get("premium_ssd_host_cache")
+    room = max(size.local_gib, size.cache_gib or 0) if size.ephemeral_os else 0
+    if need.survive != "none" or need.disk or cache is None or cache.iops is None or need.size_gib > room:
+        return False, 0.0
+    own = _pair(cache.iops, None), _pair(cache.mb_s, None)
+    return _carry(need, 1.0, own), _lasting(need, own, 1.0)
+
+
+def _carry(need: Need, share: float, limits: Sequence[tuple[float, float]]) -> bool:
+    for (base, burst), demand in zip(limits, (need.iops, need.mb_s), strict=True):
+        left = full = max(0.0, burst - base) * BURST_S
+        before = -1.0
+        while left != before:  # round after round, until a round leaves the credit as it was
+            before = left
+            for rate, seconds in zip(demand, need.seconds, strict=True):
+                if share * rate > max(base, burst) or (share * rate > base and need.iops.size == 1):
+                    return False
+                left = min(full, left - (share * rate - base) * seconds)
+                if left < -1e-9 * max(1.0, full):
+                    return False
+    return True
+
+
+def _lasting(need: Need, limits: Sequence[tuple[float, float]], share: float) -> float:
+    return min(limits[0][0], limits[1][0] * 1e6 / need.block_bytes) / share if share else math.inf
+
+
+def _stripes(need: Need, region: Region) -> Iterator[Stripe]:
+    for tier in catalog.disk_tiers():
+        for sku in tier.skus:
+            if LEVELS[need.survive] > (2 if sku.endswith("ZRS") else 1) or (need.disk and need.disk != sku):
+                continue
+            if sku.endswith("ZRS") and sku not in region.zrs_skus:
+                continue
+            for count in range(1, 65):
+                if count * tier.up_to_gib >= need.size_gib:
+                    yield from _of_tier(need, tier, sku, count)
+    for flexible in catalog.flexible_skus().values():
+        offered = region.ultra if flexible.sku == "UltraSSD_LRS" else region.premium_v2
+        if offered and need.survive != "zone" and need.disk in ("", flexible.sku):
+            yield from _bought(need, flexible)
+
+
+def _of_tier(need: Need, tier: catalog.DiskTier, sku: str, count: int) -> Iterator[Stripe]:
+    names = [other.tier for other in catalog.disk_tiers() if other.family == "Premium"]
+    premium, large = tier.family == "Premium", tier.up_to_gib > 512
+    raised = [tier]
+    if premium:
+        last = names.index("P50") if names.index(tier.tier) <= names.index("P50") else len(names) - 1
+        raised += [
+            other
+            for other in catalog.disk_tiers()
+            if other.tier in names[names.index(tier.tier) + 1 : last + 1]
+        ]
+    for played in raised:
+        for bursting in (False, True) if premium and large else (False,):
+            for plus in (False, True) if large else (False,):
+                iops, mb_s = played.iops, played.mb_s
+                if plus and tier.performance_plus_iops and tier.performance_plus_mb_s:
+                    iops, mb_s = max(iops, tier.performance_plus_iops), max(mb_s, tier.performance_plus_mb_s)
+                top_iops, top_mb_s = iops, mb_s
+                if tier.burst_kind == "credit" and not plus and played is tier:
+                    top_iops, top_mb_s = tier.burst_iops or 0, tier.burst_mb_s or 0
+                if bursting:
+                    iops, mb_s = top_iops, top_mb_s = tier.burst_iops or 0, tier.burst_mb_s or 0
+                limits = (count * iops, count * top_iops), (count * mb_s, count * top_mb_s)
+                for cached in (False, True):
+                    if cached and (tier.family == "Standard" or tier.up_to_gib > 4095):
+                        continue
+                    parts = _billed(need, tier, played.tier, sku, count, bursting, cached)
+                    yield Stripe(sku, cached, count, limits, parts)
+
+
+def _billed(
+    need: Need, tier: catalog.DiskTier, played: str, sku: str, count: int, bursting: bool, cached: bool
+) -> tuple[tuple[str, str, float], ...]:
+    redundancy = sku[-3:]
+    disk = ("disk", f"{played} {redundancy}", 1.0)
+    if tier.family == "Premium" and not bursting:
+        return (disk,)
+    share = _share(need, cached) * math.ceil(need.block_bytes / (256 * 1024)) / count
+    base = tier.iops if bursting else 0
+    above = sum(max(0.0, share * rate - base) * s for rate, s in zip(need.iops, need.seconds, strict=True))
+    use = above / float(sum(need.seconds)) * MONTH_H * 3600 / 1e4
+    if bursting:
+        return disk, ("burst-enablement", redundancy, 1.0), ("burst-transactions", redundancy, use)
+    return disk, ("operations", f"{tier.tier} LRS", use)
+
+
+def _bought(need: Need, flexible: catalog.FlexibleSku) -> Iterator[Stripe]:
+    kind, free_mb_s = ("ultra", 0) if flexible.sku == "UltraSSD_LRS" else ("v2", 125)
+    free_iops = 0 if kind == "ultra" else 3000
+    for count in range(1, 65):
+        for times in (1, 2, 4):
+            iops = max(flexible.min_iops, math.ceil(times * float(max(need.iops)) / count))
+            mb_s = max(flexible.min_mb_s, math.ceil(times * float(max(need.mb_s)) / count))
+            size = max(flexible.min_size_gib, math.ceil(need.size_gib / count))
+            iops = max(iops, iops if mb_s <= flexible.min_mb_s else math.ceil(mb_s / flexible.mb_s_per_iops))
+            if iops > max(flexible.free_iops, flexible.iops_per_gib * size):
+                size = math.ceil(iops / flexible.iops_per_gib)
+            if iops > flexible.max_iops or mb_s > flexible.max_mb_s or size > flexible.max_size_gib:
+                continue
+            bought = {"capacity": size, "iops": max(0, iops - free_iops), "mb-s": max(0, mb_s - free_mb_s)}
+            parts = tuple((f"{kind}-{part}", flexible.sku, float(number)) for part, number in bought.items())
+            limits = (count * iops, count * iops), (count * mb_s, count * mb_s)
+            yield Stripe(flexible.sku, False, count, limits, parts)
+
+
+def _usd(prices: PriceList, kind: str, name: str) -> float | None:
+    price = prices.of(kind, name)
+    if price is None:
+        return None
+    hourly = UNITS[kind].endswith("Hour")
+    return price.usd * (MONTH_H if hourly else 1)
+
+
+def random_need(random: Random) -> Need:
+    """Draw a need; one in ten or so cannot be met."""
+    intervals = random.choice([1, 1, 8])
+    rate, block = 10 ** random.uniform(1.5, 5.8), random.choice([4096, 8192, 65536, 262144, 1048576])
+    shape = np.array([random.uniform(0.05, 1.0) for _ in range(intervals)])
+    reads = random.choice([0.0, 0.5, 1.0])
+    return Need(
+        rate * shape, rate * shape * block / 1e6, np.array([random.choice([60.0, 600.0])] * intervals),
+        int(10 ** random.uniform(0.5, 4.6)), reads, random.choice(["none", "machine", "zone"]),
+        random.choice(["westeurope", "norwayeast", "westus", "eastus"]), random.choice(["linux", "windows"]),
+        "", random.choice([*catalog.sku_names() * 2, ""]), random.choice([1, 4, 16]),
+        0.0, random.choice([0.0, 0.5]) if reads else 0.0,
+    )  # fmt: skip
+
+
+def random_prices(
+    random: Random, region: str, sizes: Sequence[VmSize], known: dict[Meter, Price]
+) -> PriceList:
+    """Prices of the table, with a drawn one for a quarter of the sizes."""
+    drawn = [size for size in sizes if random.random() < 1 / 4]
+    made = {
+        Meter(kind, size.name): Price(Meter(kind, size.name), random.uniform(0.02, 5), "inferred", None)
+        for size in drawn
+        for kind in ("vm-linux", "vm-windows")
+    }
+    return PriceList(region, "drawn", {**known, **made})
+
+
+def disagreements(seed: int) -> list[str]:
+    """Compare `diskbook.choose` with the loop for a drawn need over 40 drawn sizes; say where they differ."""
+    random = Random(seed)
+    need, sizes = random_need(random), random.sample(list(catalog.vm_sizes().values()), 40)
+    known = random_prices(random, need.region, sizes, price_table.table().get(need.region, {}))
+    today = date(2026, 11, 27)
+    slow, choice = answer(need, sizes, known, today), search.find(need, known, today, sizes)
+    wrong = []
+    fast = {row.candidate.size.name: row.usd for row in choice.cheapest}
+    if fast.keys() != slow.cheapest.keys() or any(
+        abs(fast[name] - slow.cheapest[name]) > 1e-3 for name in fast
+    ):
+        wrong.append(f"cheapest: {fast} not {slow.cheapest}")
+    if fast.keys() | set(choice.unpriced) != slow.fitting:
+        wrong.append(f"fitting: {sorted(slow.fitting ^ (fast.keys() | set(choice.unpriced)))}")
+    front = [(row.usd, row.lasting_iops, row.candidate.disks.survives) for row in choice.front]
+    same = len(front) == len(slow.front) and all(
+        math.isclose(a, b, rel_tol=1e-6)
+        for own, other in zip(front, slow.front, strict=True)
+        for a, b in zip(own, other, strict=True)
+    )
+    return wrong if same else [*wrong, f"front: {front} not {slow.front}"]

@@ -1,0 +1,190 @@
+"""The choice against an independent loop, against what others measured, and for readers' questions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import papermill
+import pytest
+
+from checks import brute_choose, choose_caps
+from diskbook.choose import ask, candidates, describe, need as needs, search
+from diskbook.choose.need import Need
+from diskbook.facts import catalog, paths
+from diskbook.facts.errors import UsageError
+
+TODAY = date(2026, 11, 27)
+
+
+def _need(iops: str = "3000", block: str = "8K", **wishes: object) -> Need:
+    return needs.given(iops, block, None, "70%", "1TiB", **wishes)
+
+
+@pytest.mark.parametrize("first", range(0, 200, 20))
+def test_the_choice_equals_an_independent_loop(first: int) -> None:
+    wrong = {seed: found for seed in range(first, first + 20) if (found := brute_choose.disagreements(seed))}
+    assert not wrong
+
+
+def test_sums_of_the_arrays_are_those_of_the_bill() -> None:
+    prices = ask.prices_of("westeurope")
+    trace = Need(np.array([500.0, 9000.0]), np.array([4.0, 80.0]), np.array([600.0, 60.0]), 500)
+    for need in (_need(cache_hits="50%"), replace(trace, survive="zone"), replace(trace, survive="none")):
+        found = search.find(need, prices, TODAY)
+        assert found.cheapest
+        for row in [*found.cheapest, *found.front]:
+            usd, _ = search.usd_a_month(row.candidate, need, prices)
+            assert usd == pytest.approx(row.usd)
+            assert row.candidate.lasting_iops(need) == pytest.approx(row.lasting_iops)
+            assert row.candidate.carries(need)
+            assert not candidates.sentences(row.candidate, catalog.region(need.region))
+            assert candidates.parsed(row.candidate.label) == row.candidate
+
+
+def test_a_size_without_a_price_is_never_ranked() -> None:
+    found = search.find(_need(), ask.prices_of("westus"), TODAY)  # a region whose prices are not known
+    assert not found.cheapest and not found.front
+    assert len(found.unpriced) > 300
+
+
+@pytest.mark.parametrize(
+    ("current", "first", "second"),
+    [
+        # The VM's 48 MB/s bind at 64 KiB long before the 300 MB/s of the disks: the VM is to change first.
+        ("DS1_v2+2xP20", "VM uncached limit of 48 MB/s", "change the VM first"),
+        # 9 x 500 MB/s of disks behind 768 MB/s of the VM: more threads would only wait longer.
+        ("E32s_v3+9xP60", "VM uncached limit of 768 MB/s", "change the VM first"),
+        ("E2as_v5+v2:1024GiB:80000IOPS:1200MBps", "VM uncached limit of 82 MB/s", "change the VM first"),
+    ],
+)
+def test_readers_questions_have_an_answer(current: str, first: str, second: str) -> None:
+    need = _need("1000", "64K")
+    words = list(describe.why_words(candidates.parsed(current), need))
+    assert words[0].strip().startswith(first)
+    assert second in words[-1]
+
+
+def test_a_disk_of_80000_iops_on_a_small_machine_is_cut_to_the_base_of_the_machine() -> None:
+    candidate = candidates.parsed("E2as_v5+v2:1024GiB:80000IOPS:1200MBps")
+    need = _need("3000", "4K")
+    assert candidate.lasting_iops(need) == 3750
+    assert (
+        "You pay for 80,000 IOPS of disk; the VM lets 3,750 through"
+        in list(describe.why_words(candidate, need))[-1]
+    )
+
+
+def test_a_burst_is_followed_until_its_credit_is_gone() -> None:
+    candidate = candidates.parsed("D4s_v5+P20")  # 2,300 IOPS, 3,500 for 30 min
+    seconds = np.array([1800.0, 36000.0])
+    peak = Need(np.array([3500.0, 100.0]), np.array([1.0, 0.1]), seconds, 512)
+    longer = replace(peak, seconds=np.array([1830.0, 36000.0]))
+    without = replace(peak, seconds=np.array([1800.0, 100.0]))  # never refilled before the next round
+    assert candidate.carries(peak)
+    assert not candidate.carries(longer)
+    assert not candidate.carries(without)
+
+
+def test_an_emulated_latency_is_never_shown_and_a_wish_changes_nothing() -> None:
+    need = _need()
+    wished = replace(need, p99_ms=0.1)
+    prices = ask.prices_of("westeurope")
+    assert search.find(need, prices, TODAY) == search.find(wished, prices, TODAY)
+    words = ask.measured("sample-zone-disks")(candidates.parsed("D4s_v5+P30").disks, need)
+    assert words == "p99 not measured (sample-zone-disks is emulated)"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"iops": "8000MB/s"}, "a number of IOPS"),
+        ({"iops": "8000", "block_size": "8K", "mb_s": "500"}, "not the 500 of --mb-s"),
+        ({"iops": "8000"}, "add --block-size"),
+        ({"mb_s": "100"}, "say the rate"),
+        ({"iops": "8000", "block_size": "8KB/s"}, "is not a block size"),
+        ({"iops": "8000", "block_size": "8K", "size": "2Tb"}, "GiB, TiB, GB or TB"),
+        ({"iops": "8000", "block_size": "8K", "read": "0.7"}, "percentage with its sign"),
+        ({"iops": "8000", "block_size": "8K", "survive": "zone", "disk": "Premium_LRS"}, "loss of a zone"),
+        ({"iops": "8000", "block_size": "8K", "read": "0%", "cache_hits": "50%"}, "reads nothing"),
+        ({"iops": "8000", "block_size": "8K", "region": "westeuropa"}, "did you mean 'westeurope'"),
+        ({"iops": "0", "block_size": "8K"}, "above 0"),
+        ({"iops": "8000", "block_size": "8K", "current": "E2as_v5"}, "no machine with disks"),
+        ({"iops": "8000", "block_size": "8K", "why": "E2as_v5+P31"}, "disk tier"),
+        ({"iops": "8000", "block_size": "8K", "device": "sdc"}, "is about a log"),
+        ({"source": "nowhere.txt"}, "there is no such file"),
+        ({"source": "zone-disks:randwrite-qd1"}, "is a closed loop"),
+    ],
+)
+def test_a_mistake_is_one_sentence(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(UsageError) as error:
+        ask.ask(**{"size": "1TiB", **given})
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "sentence"),
+    [
+        ({"survive": "zone", "region": "westus"}, "because of westus. The nearest that does in westeurope"),
+        ({"vm": "B1ms"}, "because of the VM sizes asked for"),
+        ({"disk": "UltraSSD_LRS", "region": "norwaywest"}, "because of the disks asked for"),
+    ],
+)
+def test_what_cannot_be_had_is_told_with_the_nearest_that_can(wishes: dict[str, str], sentence: str) -> None:
+    answer = ask.ask(iops="6000", block_size="4K", size="1TiB", **wishes)
+    assert not answer.choice.fits
+    assert sentence in answer.nearest
+
+
+def test_a_rate_beyond_every_machine_is_told() -> None:
+    assert "the rate is too high" in ask.ask(iops="5000000", block_size="4K", size="1TiB").nearest
+
+
+def test_the_text_and_the_record_say_the_same() -> None:
+    answer = ask.ask(iops="3000", block_size="8K", size="1TiB", current="E2as_v5+2xP30", why="D4s_v5+P30")
+    text, record = answer.text(), answer.record()
+    assert record["candidates"][0]["candidate"] in text
+    assert [row["name"] for row in record["explained"]] == ["why", "current"]
+    assert record["plan"].startswith("diskbook plan first-run")
+    assert "p99 not measured" in text and "prices of 2023-12-18" in text
+
+
+def test_predicted_caps_hold_against_what_others_measured() -> None:
+    rows = list(choose_caps.rows())
+    misses = [row.what for row in rows if row.verdict != "hit"]
+    cached = [f"cached reads on D{cores}s_v4, 256 KiB" for cores in (2, 4, 8)]  # in no table
+    assert sorted(misses) == sorted(["P10 on D2s_v4, 256 KiB writes", *cached])
+    assert len(rows) == 17
+    assert choose_caps.PAGE.read_text("utf-8") == choose_caps.with_table(choose_caps.PAGE.read_text("utf-8"))
+
+
+@pytest.mark.emulator
+@pytest.mark.parametrize(
+    ("parameters", "first"),
+    [
+        ({}, "DS1_v2+P30-ZRS"),
+        (
+            {
+                "iops": "",
+                "mb_s": "400",
+                "block_size": "1M",
+                "read": "0%",
+                "size": "16TiB",
+                "survive": "machine",
+            },
+            "D16s_v5+2xS60",
+        ),
+    ],
+)
+def test_the_notebook_recomputes_the_sum(tmp_path: Path, parameters: dict[str, str], first: str) -> None:
+    executed = tmp_path / "executed.ipynb"
+    source = paths.NOTEBOOKS / "9-choose.ipynb"
+    papermill.execute_notebook(source, executed, parameters, progress_bar=False, cwd=paths.NOTEBOOKS)
+    text = executed.read_text("utf-8")
+    assert f"{first},{'275.0' if not parameters else '1530.0'}" in text
+    recomputed, chosen = re.search(r"recomputed ([\d,.]+), chosen ([\d,.]+) USD", text).groups()  # type: ignore[union-attr]
+    assert recomputed == chosen

@@ -38,6 +38,8 @@ WIDE = """(() => {
     return [`page is ${document.documentElement.scrollWidth} px wide on a screen of ${width}`,
             ...inner.slice(0, 5).map(named)];
 })()"""
+WIDE_TABLES = """[...document.querySelectorAll('.diskbook .table')].filter(
+    e => e.scrollWidth > e.clientWidth + 1).map(e => `table scrolls: ${e.ariaLabel}`)"""
 # Text that an element cuts off: a cell's own edge, or that of whatever it lies in.
 CUT = """[...document.querySelectorAll('th, td, caption, pre')].filter(cell => {
     if (!cell.textContent.trim()) return false;
@@ -109,10 +111,11 @@ def console(page: Page) -> list[str]:
 
 
 def overflow(page: Page, width: int) -> list[str]:
-    """What makes the page wider than the screen."""
+    """What makes the page wider than the screen; on a phone also our tables that scroll."""
     page.look(width)
     wide: list[str] = page.ask(_script(WIDE), width=width)
-    return [f"at {width} px: {text}" for text in wide]
+    tables: list[str] = page.ask(WIDE_TABLES) if width < 600 else []
+    return [f"at {width} px: {text}" for text in wide + tables]
 
 
 def axe(page: Page, width: int = 1280, part: str = "body") -> list[str]:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 SHORT = 34
 """Characters up to which a text needs no room of its own in a table."""
-_SMALL, _MANY, _WIDE = 40, 12, 9
-"""Characters of a row that fits on a telephone, rows too many to be cards, columns too many for paper."""
+_SMALL, _WIDE = 40, 9
+"""Characters of a row that fits on a phone, and columns too many for paper."""
 _OPEN_NOTES = 4
 """Notes below a table that are not folded."""
 NONE = "\N{EN DASH}"
@@ -180,17 +180,11 @@ def _text_class(cells: Sequence[Any]) -> str:
 
 
 def _size(table: Table) -> str:
-    """Classes of a table: whether its rows are cards on a telephone, and its print is small on paper.
-
-    A table that fits there stays as it is; one of many rows scrolls, as its numbers are compared.
-    """
+    """Classes of a table: whether its rows are cards on a phone, and its print is small on paper."""
     columns = zip(table.heads, table.columns, strict=True)
     widths = [max(len(str(value)) for value in (name, *cells)) for name, cells in columns]
     fits = sum(widths) + 2 * len(widths) <= _SMALL
-    words = max(widths, default=0) > 4 * SHORT
-    cards = not fits and (words or len(table.rows) <= _MANY)
-    kind = "" if fits else " cards" if cards else " scrolls"
-    return f"table{kind}{' wide' if len(widths) >= _WIDE else ''}"
+    return f"table{'' if fits else ' cards'}{' wide' if len(widths) >= _WIDE else ''}"
 
 
 def _html_cell(value: Any) -> str:

@@ -415,7 +415,7 @@ def _verdict(
         return Verdict.INCONCLUSIVE, f"{LIMIT_LIKE}: single I/Os do not show the same"
     excludes_one = not estimate.reason and (estimate.low > 1 or estimate.high < 1)
     if verdict is Verdict.INCONCLUSIVE and excludes_one and item.family != "control":
-        return verdict, "the interval leaves out 1, but not after allowing for the other comparisons made"
+        return verdict, "the interval leaves out 0 %, but not after allowing for the other comparisons made"
     return verdict, ""
 
 

@@ -164,7 +164,7 @@ def test_the_decision_is_for_equal_capacity(whole: Analysis) -> None:
     assert measured["accelerated parity, 1/6 mirror"] == "0.25 (emulated)"
     assert measured["accelerated parity, 20 % mirror"] == "not measured here"
     assert [round(capacity.times_the_drives(disks), 2) for disks in (4, 7)] == [1.38, 1.53]
-    assert "1.38 times the drives" in capacity.decision_words(whole)[0]
+    assert "38 % more drives" in capacity.decision_words(whole)[0]
 
 
 def test_capacity_stands_beside_what_was_measured(whole: Analysis) -> None:

@@ -32,12 +32,12 @@ def test_a_number_a_cell_a_star_where_a_limit_is_and_a_key_of_colours() -> None:
 
 def test_words_count_what_sits_on_limits_and_say_what_is_emulated() -> None:
     picture = drawn()
-    assert "1 of 2 cells sits on a limit; -2 % in the other" in picture.alt
-    assert picture.caption.startswith("Emulated") and "cluster / server" in picture.caption
+    assert "1 of 2 cells sits on a limit; -2 % in the other" in picture.description
+    assert picture.caption.startswith("Emulated") and "cluster against server" in picture.caption
     assert "Emulated" not in drawn(provenance="azure").caption
 
 
 def test_the_same_numbers_give_the_same_bytes() -> None:
     assert as_svg(drawn()) == as_svg(drawn())
     nothing = pd.DataFrame(columns=["load", "threads", "ratio", "capped"])
-    assert "no cell" in ratio_map({"Measured": nothing}, "a / b", "t", "run", "azure").alt
+    assert "no cell" in ratio_map({"Measured": nothing}, "a / b", "t", "run", "azure").description

@@ -175,4 +175,6 @@ def test_every_claim_is_answered_by_the_run(sample: Analysis) -> None:
 def test_the_title_of_access_times_is_what_was_measured(sample: Analysis) -> None:
     times = disk_options.access_times(sample)["Latency at depth 1, ms"]
     title = disk_options.access(sample).title
-    assert f"{times.min():.2f} ms for " in title and f"{times.max():.2f} ms for " in title
+    assert (
+        f"{times.min():.2f} ms through the host cache" in title and f"{times.max():.2f} ms without" in title
+    )

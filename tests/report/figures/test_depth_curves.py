@@ -37,7 +37,7 @@ def test_large_blocks_are_drawn_in_mb_s_with_limits_that_are_near() -> None:
     ]
     words = [text.get_text() for text in rate.texts]
     assert "disk: 800 MB/s" in words and "far away" not in words
-    assert "one server, 64K write: knee at 7.1 threads." in picture.alt
+    assert "one server, 64K write: knee at 7.1 threads." in picture.description
 
 
 def test_the_figure_says_emulated_once_and_names_its_run() -> None:

@@ -106,7 +106,8 @@ def test_png_is_twice_the_page_width(emulated: Analysis, tmp_path: Path) -> None
     with Image.open(path) as image:
         assert image.width == 1440
         assert (
-            image.info["Source"] == "run synthetic, emulated" and "Forest plot" in image.info["Description"]
+            image.info["Source"] == "run synthetic, emulated"
+            and "changes between arms" in image.info["Description"]
         )
 
 
@@ -136,10 +137,7 @@ def test_a_title_claims_no_difference_that_was_not_found(tmp_path: Path) -> None
     same = {"write": 1.3, "read": 2.2, "commit": 1.9}
     truth = synthetic.Truth(dict.fromkeys(synthetic.Truth().latency_ms, same))
     found = analyse(synthetic.run_folder(tmp_path / "run", truth=truth, n_blocks=5).folder)
-    assert (
-        found.ratios.title
-        == "Write latency at queue depth 1: ZRS, zone 1 against LRS, zone 1: equivalent within 5 %"
-    )
+    assert found.ratios.title == "One 4K write from zone 1 takes the same time on ZRS and on LRS, within 5 %"
 
 
 def test_the_hash_follows_the_data(emulated: Analysis) -> None:
@@ -276,7 +274,7 @@ def test_html_has_alt_text_and_caption(emulated: Analysis) -> None:
     markup = figures.html(emulated.ratios)
     assert (
         markup.startswith('<figure id="ratios"><picture><source media="(max-width:480px)" srcset="data:')
-        and '<img alt="Forest plot of 9 emulated' in markup
+        and '<img alt="9 emulated latency changes' in markup
         and "<figcaption>Emulated" in markup
         and '<details class="description"><summary>In words</summary>' in markup
     )
@@ -309,4 +307,4 @@ def test_loads_that_are_none_of_them_single_or_unheld_are_drawn_all_the_same(tmp
     found = analyse(run.folder)
     for name in PLOTS:
         assert len(picture(found, name).figure.axes) >= 1
-    assert "depth 8" in found.all_trials.title and "depth 8" in found.percentile_plot.title
+    assert "In every trial, " in found.all_trials.title and "depth 8" in found.percentile_plot.title

@@ -292,7 +292,7 @@ def test_what_is_beside_a_figure_can_be_pasted(emulated: Analysis, ratios: Pictu
     assert facts["data_sha256"] == hashlib.sha256((tmp_path / "ratios.csv").read_bytes()).hexdigest()
     assert (tmp_path / "ratios.caption.txt").read_text() == f"{ratios.caption}\n"
     markdown = (tmp_path / "ratios-390px-dark.md").read_text()
-    assert markdown.startswith("![Forest plot of 9 emulated") and "](ratios-390px-dark.svg)" in markdown
+    assert markdown.startswith("![9 emulated latency changes") and "](ratios-390px-dark.svg)" in markdown
     page = (tmp_path / "ratios-390px-dark.html").read_text()
     assert 'src="ratios-390px-dark.svg" width="390"' in page and f"<figcaption>{ratios.title}. Em" in page
     figures.export(ratios, tmp_path / "figures")

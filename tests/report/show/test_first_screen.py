@@ -123,7 +123,7 @@ def test_warnings_of_headlines_stay_unfolded_and_once_each(a: Analysis) -> None:
 
 
 def test_a_contradiction_carries_its_reason(a: Analysis) -> None:
-    why = "few blocks; the interval leaves out 1, but not after allowing for the other comparisons made"
+    why = "few blocks; the interval leaves out 0 %, but not after allowing for the other comparisons made"
     other = with_verdicts(a, randwrite_qd1={"verdict": "inconclusive", "warnings": why})
     assert any(line.endswith(f"{why.partition('; ')[2]}.") for line in lines(show.headline_table(other)))
 

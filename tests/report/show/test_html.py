@@ -16,12 +16,12 @@ def test_each_cell_of_a_card_names_its_column_and_the_table_has_a_name() -> None
     assert '<td class="short" data-label="Arm">&lt;i&gt;</td>' in shown
 
 
-def test_rows_are_cards_on_a_telephone_unless_they_fit_or_are_many() -> None:
+def test_rows_are_cards_on_a_phone_unless_they_fit() -> None:
     kind = lambda frame: html.table(frame).split('"')[1]  # noqa: E731
     assert kind(pd.DataFrame({"Gate": ["cap"], "passed": [3]})) == "table"
     words = {"Load": "4K random write, depth 1", "Arms": "ZRS, zone 1 / LRS, zone 1"}
     assert kind(pd.DataFrame([words] * 3)) == "table cards"
-    assert kind(pd.DataFrame([words] * 30)) == "table scrolls"
+    assert kind(pd.DataFrame([words] * 30)) == "table cards"
     assert kind(pd.DataFrame([{**words, "Why": "long " * 40}] * 30)) == "table cards"
     assert kind(pd.DataFrame([{f"column {n}": 1.0 for n in range(9)}])) == "table cards wide"
 

@@ -11,6 +11,7 @@ from diskbook.clusters.design.volume_rules import COPIES, MOST_COLUMNS_OF_PARITY
 from diskbook.clusters.stats import volume_bound
 from diskbook.clusters.stats.volume_bound import IOS_A_WRITE, Load, Rates, Setup, Shape
 from diskbook.design.model import Volume, VolumeKind
+from diskbook.facts import quantities
 from diskbook.facts.units import KIB
 from diskbook.report.analysis.published.verdict import ClaimVerdict, Finding, Judge
 
@@ -64,7 +65,7 @@ def _terrible(_: pd.DataFrame) -> Finding:
     writes, reads = (of_a_mirror("nested-parity", share) for share in (1.0, 0.0))
     return ClaimVerdict.SUPPORTED if writes < 0.5 else ClaimVerdict.NOT_SUPPORTED, (
         f"for small writes in place: {IOS_A_WRITE['nested-parity']} disk I/Os against "
-        f"{IOS_A_WRITE[_MIRROR]} allow {writes:.2f} of a mirror's rate; of reads {reads:.2f}"
+        f"{IOS_A_WRITE[_MIRROR]} allow {100 * writes:.0f} % of a mirror's rate; of reads {100 * reads:.0f} %"
     )
 
 
@@ -80,7 +81,8 @@ def _more_effective(_: pd.DataFrame) -> Finding:
     few, most = (usable("nested-parity", disks, (20, 80)) for disks in (NESTED_DISKS, MOST_COLUMNS_OF_PARITY))
     return ClaimVerdict.SUPPORTED if few > 1.2 * nested else ClaimVerdict.NOT_SUPPORTED, (
         f"{100 * few:.1f} to {100 * most:.1f} % with {NESTED_DISKS} to {MOST_COLUMNS_OF_PARITY} drives a "
-        f"node and more: {few / nested:.2f} to {most / nested:.2f} times {100 * nested:.0f} %"
+        f"node and more, against {100 * nested:.0f} %: "
+        f"{quantities.changed(few / nested, 'more')} to {quantities.changed(most / nested, 'more')}"
     )
 
 
@@ -96,8 +98,8 @@ def _half_the_disks(_: pd.DataFrame) -> Finding:
     ratio = of_a_mirror("nested-mirror", 1.0)
     return ClaimVerdict.SUPPORTED if ratio == 0.5 else ClaimVerdict.NOT_SUPPORTED, (
         f"as a bound, with full queues: {IOS_A_WRITE[_MIRROR]} / {IOS_A_WRITE['nested-mirror']} disk I/Os a "
-        f"write allow {ratio:.2f} of a mirror's writes, whatever is measured; below that it is the slowest "
-        "of four copies instead of two"
+        f"write allow {100 * ratio:.0f} % of a mirror's writes, whatever is measured; below that limit it is "
+        "the slowest of four copies instead of two"
     )
 
 
@@ -105,8 +107,8 @@ def _calculations(_: pd.DataFrame) -> Finding:
     ratio = of_a_mirror("nested-parity", 1.0)
     return ClaimVerdict.NOT_SUPPORTED, (
         f"the cause is misnamed: old data and parity are read and new ones written on both nodes, "
-        f"{IOS_A_WRITE['nested-parity']} disk I/Os against {IOS_A_WRITE[_MIRROR]}, which allow {ratio:.2f}; "
-        "what the calculation takes is not in any chart"
+        f"{IOS_A_WRITE['nested-parity']} disk I/Os against {IOS_A_WRITE[_MIRROR]}, which allow "
+        f"{100 * ratio:.0f} % of a mirror's writes; what the calculation takes is not in any chart"
     )
 
 
@@ -118,9 +120,10 @@ def _invest(_: pd.DataFrame) -> Finding:
     )
     gain = of_a_mirror("nested-mirror", 1.0) / of_a_mirror("nested-parity", 1.0)
     return ClaimVerdict.SUPPORTED if gain > 1 else ClaimVerdict.NOT_SUPPORTED, (
-        f"by counting, at equal capacity: {few:.2f} to {most:.2f} times the drives give {gain * few:.1f} to "
-        f"{gain * most:.1f} times the small writes that are made in place, {gain:.1f} times as many a drive; "
-        "of reads each drive gives as many"
+        f"by counting, at equal capacity: {quantities.changed(few, 'more')} to "
+        f"{quantities.changed(most, 'more')} drives give {quantities.changed(gain * few, 'more')} to "
+        f"{quantities.changed(gain * most, 'more')} of the small writes that are made in place, "
+        f"{quantities.changed(gain, 'more')} per drive; of reads each drive gives as many"
     )
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from diskbook.clusters.stats import volume_bound
 from diskbook.clusters.stats.ratio_map import Predicted, ratio_map
 from diskbook.clusters.stats.volume_bound import Load, Rates, Setup, Shape
-from diskbook.facts import catalog
+from diskbook.facts import catalog, quantities
 from diskbook.facts.units import KIB, MB, MB_PER_MIB
 from diskbook.report.analysis.published.verdict import ClaimVerdict, Finding, Judge, one_figure
 
@@ -156,8 +156,12 @@ def _reaches(figures: pd.DataFrame) -> Finding:
 def _ratios(figures: pd.DataFrame) -> str:
     """The map that limits alone predict, in words; reads and writes agree."""
     cells = predicted_map(_rate(figures)[1])
-    words = [f"{cell.ratio:.2f} at {cell.load.block_bytes / KIB:.0f}K" for cell in cells[1::2]]
+    words = [f"{_change(cell.ratio)} at {cell.load.block_bytes / KIB:.0f}K" for cell in cells[1::2]]
     return f"limits alone predict {', '.join(words[:-1])} and {words[-1]} with {TABLE_THREADS} threads"
+
+
+def _change(ratio: float) -> str:
+    return "no change" if abs(ratio - 1) < 0.005 else quantities.change(ratio)
 
 
 def _cluster_close(figures: pd.DataFrame) -> Finding:
@@ -174,8 +178,8 @@ def _same_mb_s(figures: pd.DataFrame) -> Finding:
     large = predicted_map(_rate(figures)[1])[-1]
     mb_s = large.mb_s
     return ClaimVerdict.CAPPED if large.limits_only else ClaimVerdict.NOT_MEASURED, (
-        f"MB/s are IOPS x block size: at 64K {mb_s[0]:,.0f} / {mb_s[1]:,.0f} MB/s = {large.ratio:.2f} is the "
-        f"{large.other.words} against the {large.base.words}"
+        f"MB/s are IOPS x block size: at 64K {mb_s[0]:,.0f} against {mb_s[1]:,.0f} MB/s, "
+        f"{quantities.change(large.ratio)}, is the {large.other.words} against the {large.base.words}"
     )
 
 

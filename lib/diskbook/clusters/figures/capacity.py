@@ -57,7 +57,7 @@ def capacity(points: pd.DataFrame, title: str, run: str, provenance: str) -> Pic
     finding = _finding(points)
     caption = brief(provenance, f"{finding} {NOTE}")
     made = "emulated " if emulated else ""
-    alt = f"Dot plot of {made}rates over usable capacity by kind of volume, showing: {finding}"
+    alt = f"Dots of {made}rates over usable capacity by kind of volume. {title}."
     kinds = many(points["arm"].nunique(), "kind")
     short = brief(provenance, f"IOPS of {kinds} of volume over what of their drives can be used.")
     return Picture(

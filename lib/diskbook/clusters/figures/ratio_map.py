@@ -89,8 +89,11 @@ def ratio_map(
     finding = " ".join(_finding(name, frame) for name, frame in panels.items())
     caption = brief(provenance, f"{finding} {note}")
     made = "emulated " if emulated else ""
-    alt = f"Heat maps of {made}IOPS changes by load and {across.label}, showing: {finding}"
-    short = brief(provenance, f"Change of IOPS, {what}, by load and {across.label}: {_limited(every)}.")
+    alt = f"Coloured maps of {made}IOPS changes by load and {across.label}. {title}."
+    short = brief(
+        provenance,
+        f"Change of IOPS, {what.replace(' / ', ' against ')}, by load and {across.label}: {_limited(every)}.",
+    )
     return Picture("ratio-map", title, short, alt, figure, every, provenance, run, caption)
 
 

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import pandas as pd
 
 from diskbook.design.model import Workload
-from diskbook.design.vocabulary import Provenance, Verdict
+from diskbook.design.vocabulary import Provenance
 from diskbook.facts import quantities
+from diskbook.facts.table_writers import capital
 from diskbook.report import figures
 from diskbook.report.figures import Picture, RunSource
-from diskbook.report.show import header_card, headlines, sentences
+from diskbook.report.show import header_card, headlines, lead
 from diskbook.report.show.analysed import Analysed
 from diskbook.stats import evidence, limits
 
@@ -25,7 +26,8 @@ def ratios(a: Analysed) -> Picture:
 def all_trials(a: Analysed) -> Picture:
     """Draw every trial at queue depth 1, or the lowest depth there is, as a dot strip."""
     depth, names = _shallowest(a.scenario.workload)
-    title = _spread_title(limits.trial_totals(a.trials), depth, names)
+    totals = limits.trial_totals(a.trials)
+    title = _apart_title(a, totals, names) or _spread_title(totals, depth, names)
     return figures.strip(a.trials, a.looks, a.words, names, title, a.source)
 
 
@@ -67,6 +69,21 @@ def source(a: Analysed) -> RunSource:
     return RunSource(a.run.name, "; ".join(parts), a.run.folder)
 
 
+def _apart_title(a: Analysed, totals: pd.DataFrame, names: Sequence[str]) -> str:
+    """Say that all trials of the leading comparison differ by their arm; empty where they do not."""
+    row = headlines.of(a.comparisons, a.scenario).lead
+    if row is None or row["workload"] not in names:
+        return ""
+    of_load = totals[totals["workload"] == row["workload"]]
+    first, second = (of_load.loc[of_load["arm"] == row[arm], "lat_mean_ms"] for arm in ("arm", "base_arm"))
+    slower, faster = first.min() > second.max(), first.max() < second.min()
+    if not (slower or faster):
+        return ""
+    what, is_one, *arms = lead.parts(row, a.scenario, a.labels)
+    take = "takes" if is_one else "take"
+    return f"In every trial, {what} {take} {'longer' if slower else 'less time'} {arms[0]} than {arms[1]}"
+
+
 def _spread_title(totals: pd.DataFrame, depth: int, names: Sequence[str]) -> str:
     """Say within how much of the median of their arm most trials lie."""
     chosen = totals[totals["workload"].isin(names) & totals["lat_mean_ms"].notna()]
@@ -83,10 +100,4 @@ def _ratio_title(a: Analysed) -> str:
     row = next((row for row in rows if not math.isnan(row["ratio"])), None)
     if row is None:
         return "No latency was compared"
-    plain = sentences.is_plain(row)
-    load = sentences.load_words(a.scenario.workload_named(row["workload"]), plain=plain)
-    arm, base = a.labels[row["arm"]], a.labels[row["base_arm"]]
-    finding = f"{arm} takes {quantities.changed(row['ratio'], 'longer', 'less time')} than {base}"
-    if row["verdict"] != Verdict.DIFFERENCE:
-        finding = f"{arm} against {base}: {row['verdict']}"
-    return f"{load[0].upper()}{load[1:]}: {finding}"
+    return capital(lead.claim(row, a.scenario, a.labels))

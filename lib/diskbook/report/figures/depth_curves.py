@@ -114,7 +114,7 @@ def depth_curves(
     finding = _finding(knees, looks, queue_depth)
     caption = brief(provenance, f"{finding} {note}")
     over = "threads" if queue_depth > 1 else IN_FLIGHT
-    alt = f"Line plots of {'emulated ' if emulated else ''}rates over {over}, showing: {finding}"
+    alt = f"Lines of {'emulated ' if emulated else ''}rates over {over}, one per arm. {title}."
     short = brief(provenance, f"Rates of {many(len(data), 'trial')} over {over}, with the limits in force.")
     return Picture("depth-curves", title, short, alt, figure, data, provenance, run, caption)
 

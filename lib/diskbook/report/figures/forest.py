@@ -223,15 +223,15 @@ def _stratum(nearest_zone: str) -> str:
 def _alt(data: pd.DataFrame) -> str:
     shown = _drawn(data)
     if shown.empty:
-        return "Forest plot of latency between disk arms, with no change to show."
+        return "No change of latency between arms to show."
     emulated = "emulated " if Provenance.EMULATED in set(data["provenance"]) else ""
     changes = many(len(shown), f"{emulated}latency change")
-    return f"Forest plot of {changes} between disk arms, showing {_span(shown)}; {_counts(data, shown)}."
+    return f"{changes} between arms with intervals, {_span(shown)}; {_counts(data, shown)}."
 
 
 def _span(shown: pd.DataFrame) -> str:
     low, high = (quantities.change(value) for value in (shown["ratio"].min(), shown["ratio"].max()))
-    return f"a change of {low}" if low == high else f"changes from {low} to {high}"
+    return low if low == high else f"from {low} to {high}"
 
 
 def _counts(data: pd.DataFrame, shown: pd.DataFrame) -> str:

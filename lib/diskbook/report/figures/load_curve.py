@@ -84,7 +84,7 @@ def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, pro
     emulated = Provenance.EMULATED in provenance
     caption = brief(provenance, _caption(points, len(curves)))
     description = brief(provenance, f"{finding} {note}")
-    alt = f"Line plots of {'emulated ' if emulated else ''}latency against the rate held, showing: {finding}"
+    alt = f"Lines of {'emulated ' if emulated else ''}latency over the rate held. {title}."
     return Picture("load-curve", title, caption, alt, figure, points, provenance, run, description)
 
 

@@ -64,11 +64,11 @@ def tail(
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     named = {name: f"{words.get(name, name)} ({start})" for name, start in starts.items()}
     finding = _finding(data, looks, {**words, **named}, workloads)
-    kind = f"Percentile plot of {'emulated ' if emulated else ''}latency by arm"
-    alt = f"{kind}, showing {finding}"
+    kind = f"Percentiles of {'emulated ' if emulated else ''}latency as lines, one per arm"
+    alt = f"{kind}. {title}."
     arms = data["arm"].nunique()
     short = brief(
-        provenance, f"Percentiles of total latency of all I/Os, {many(arms, 'arm')}, to the last 10 I/Os."
+        provenance, f"Total latency of all I/Os, {many(arms, 'arm')}; a line ends where 10 I/Os lie beyond."
     )
     description = f"{emulated}{finding} {note}"
     return Picture("percentiles", title, short, alt, figure, data, provenance, run, description)

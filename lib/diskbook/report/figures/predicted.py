@@ -64,7 +64,7 @@ def drives(
     title, finding = _title(data, kind, words), _finding(data, kind, words, looks)
     decorate(figure, title, note, provenance, run)
     made = "emulated " * (Provenance.EMULATED in provenance)
-    alt = f"Dot plot of {made}rates by arm with predicted limits, showing: {finding}"
+    alt = f"Measured {made}rates as dots by arm, and predicted limits as bars. {title}."
     short = brief(provenance, f"Rates of {many(len(data), 'trial')}, {words}; bars are limits in force.")
     description = brief(provenance, f"{finding} {note}")
     return Picture(slug, title, short, alt, figure, data.reset_index(drop=True), provenance, run, description)

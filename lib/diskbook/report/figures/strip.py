@@ -75,10 +75,7 @@ def strip(
     caption = f"{emulated}{_medians(data, looks, words, workloads)} {note}"
     number = many(len(workloads), "panel")
     made = "emulated " if Provenance.EMULATED in provenance else ""
-    alt = (
-        f"Dot strip of {many(len(data), f'{made}trial')} by arm in "
-        f"{number}, showing mean latency: {_medians(data, looks, words, workloads[:1])}"
-    )
+    alt = f"Mean latency of {many(len(data), f'{made}trial')} as dots by arm, in {number}. {title}."
     trials_of = many(len(data), "trial")
     words_of = f"Mean total latency of {trials_of} by arm, in {number}; black lines are medians."
     return Picture(

@@ -102,8 +102,11 @@ def _figure(number: int, picture: Picture, folder: str) -> list[str]:
     """A sentence that says what a figure shows, and the figure with its caption."""
     path = f"{folder}/{picture.slug}"
     links = f"([PNG]({path}@2x.png), [numbers]({path}.csv))"
+    # The title of the ratios is the claim that the post's title has said.
+    title = f"{picture.title} (figure {number})."
+    says = f"Figure {number} shows {picture.alt}" if picture.slug == _RATIOS else title
     return [
-        f"{escaped(picture.title)} (figure {number}).",
+        escaped(says),
         f"![{escaped(picture.alt)}]({path}.svg)\n\n*Figure {number}. {escaped(picture.caption)}* {links}",
     ]
 

@@ -90,9 +90,10 @@ def _noise_floor(a: Analysed) -> list[str]:
     if not rows:
         return ["How far do two disks of one kind differ? Not known: no control comparison was named."]
     parts = [
-        f"{change(row)} for {lead.parts(row, a.scenario, a.labels).what} ({row['verdict']})" for row in rows
+        f"By {change(row)} for {lead.parts(row, a.scenario, a.labels).what} ({row['verdict']})"
+        for row in rows
     ]
-    return [f"How far do two disks of one kind differ? By {'; '.join(parts)}."]
+    return [f"How far do two disks of one kind differ? {'. '.join(parts)}."]
 
 
 def _standing(lines: headlines.Headlines, a: Analysed) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from diskbook.design import scenario_file
 from diskbook.design.schema import EARLY
 from diskbook.design.vocabulary import GateStatus, Provenance
+from diskbook.facts.table_writers import capital
 from diskbook.facts.units import GIB, MIB
 from diskbook.report.show import headlines, sentences
 from diskbook.report.show.analysed import Analysed
@@ -70,7 +71,7 @@ def _loads(a: Analysed) -> str:
     times = _range([item.runtime_s for item in measured], "s")
     sizes = _range([item.working_set_gib * GIB / MIB for item in measured], "MiB")
     names = _listed([a.words[item.name] for item in measured])
-    return f"Loads: {names}; {tools}, {times} a trial, working set {sizes}{_filled(a)}."
+    return f"Loads: {names}. With {tools}, {times} per trial, working set {sizes}{_filled(a)}."
 
 
 def _filled(a: Analysed) -> str:
@@ -83,7 +84,7 @@ def _filled(a: Analysed) -> str:
 def _order(a: Analysed) -> str:
     number = a.scenario.design.replicates
     blocks = _range([item.blocks for item in a.scenario.workload], "block")
-    each = f"{number} replicates, each with machines and disks of its own" if number > 1 else "1 replicate"
+    each = f"{number} replicates, each with fresh machines and disks" if number > 1 else "1 replicate"
     status = a.trials.drop_duplicates("trial")["status"]
     finished, lost = int((status == "ok").sum()), int((~status.isin(["ok", EARLY])).sum())
     drawn = "arms and loads in random order within each block"
@@ -91,7 +92,7 @@ def _order(a: Analysed) -> str:
         each, drawn = "measured by others", "their order is theirs"
     failed = f", {lost:,} failed" * (lost > 0)
     trials = f"{finished:,} trial{'s' * (finished != 1)} finished{failed}"
-    return f"Order: {each}; {blocks} a load, {drawn}; {trials}."
+    return f"Order: {each}; {blocks} per load, {drawn}. {capital(trials)}."
 
 
 def _judged(a: Analysed) -> str:
@@ -104,22 +105,20 @@ def _judged(a: Analysed) -> str:
     margins = sorted({f"{100 * item.margin:g} %" for item in a.scenario.comparison})
     method = f"by Student's {row['method']}" if row["method"].startswith("t ") else f"({row['method']})"
     return (
-        f"Judged: a block gives one log ratio; {100 * row['level']:.3g} % intervals {method}; p values of "
-        f"headlines adjusted by Holm; equal means an interval within {' or '.join(margins)}."
+        f"Judged: each block gives one log ratio, with {100 * row['level']:.3g} % intervals {method}. The p "
+        f"values of headlines are adjusted by Holm. Equal means an interval within {' or '.join(margins)}."
     )
 
 
 def _checked(a: Analysed) -> str:
     passed = int((a.gates["status"] == GateStatus.PASSED).sum())
-    left = "" if passed == len(a.gates) else " (the report names the others)"
-    share = f"Checked: {passed} of {len(a.gates)} checks passed{left}"
+    left = "" if passed == len(a.gates) else "; the report names the others"
+    share = f"Checked: {passed} of {len(a.gates)} checks passed{left}."
     if a.provenance == Provenance.IMPORTED or not a.run.ledger() or not plans.is_written(a.run):
-        return f"{share}; no plan shows what was asked before the run."
+        return f"{share} No plan shows what was asked before the run."
     changed = plans.is_scenario_changed(a.run)
-    order = (
-        "the scenario was changed after the plan" if changed else "what is compared was fixed before the run"
-    )
-    return f"{share}; {order}; latencies of cells on a limit are never compared."
+    order = "scenario was changed after the plan" if changed else "comparisons were fixed before the run"
+    return f"{share} The {order}. Latencies of cells on a limit are never compared."
 
 
 def _listed(names: Sequence[str]) -> str:

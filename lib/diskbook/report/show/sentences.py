@@ -30,7 +30,7 @@ SO = ", so that latency"
 """Where the reason of a rate on a limit goes on to its latency (`gates.limits`)."""
 _FIRST = re.compile(r"(?:\([^()]*\)|(?!; ).)*")
 """Text up to a semicolon that stands in no brackets."""
-LEAVES_OUT = "the interval leaves out 1"
+LEAVES_OUT = "the interval leaves out 0 %"
 """How the reason begins why an interval apart from no change shows no difference (`stats.verdicts`)."""
 METRIC_WORDS = {
     "lat_p50_ms": "median latency in a typical trial",

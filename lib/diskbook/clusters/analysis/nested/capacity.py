@@ -23,6 +23,7 @@ from diskbook.clusters.design.volume_rules import (
 from diskbook.clusters.stats import volume_bound
 from diskbook.clusters.stats.volume_bound import Load, Rates, Setup, Shape
 from diskbook.design.model import Volume, VolumeKind
+from diskbook.facts import quantities
 from diskbook.facts.catalog import tier_named
 from diskbook.facts.prices import Meter, PriceList
 from diskbook.facts.units import KIB
@@ -169,9 +170,10 @@ def decision_words(a: Analysed) -> list[str]:
     few, many = (times_the_drives(disks) for disks in (NESTED_DISKS, MOST_COLUMNS_OF_PARITY))
     prices = decision.prices_of(a.scenario.region, [Meter("disk", f"{DRIVE} LRS"), Meter("vm-windows", NODE)])
     return [
-        f"the same capacity takes {few:.2f} times the drives as a nested mirror that it takes as accelerated "
-        f"parity with {NESTED_DISKS} drives a node, and {many:.2f} times with {MOST_COLUMNS_OF_PARITY} or "
-        "more; more drives also do more, so that writes that last are given for the drives of each row",
+        f"for the same capacity a nested mirror takes {quantities.changed(few, 'more')} drives than "
+        f"accelerated parity with {NESTED_DISKS} drives a node, and {quantities.changed(many, 'more')} with "
+        f"{MOST_COLUMNS_OF_PARITY} or more; more drives also do more, so that writes that last are given for "
+        "the drives of each row",
         f"{decision.price_words(prices, a.scenario.region)}; {DRIVE} and {NODE} stand for drives and nodes: "
         "on hardware put your own prices in",
         "no row has a reserve; Microsoft recommends one drive a node",

@@ -96,7 +96,7 @@ def _by_bound(row: Mapping[Any, Any]) -> str:
     if math.isnan(row["bound"]):
         return ""
     arithmetic = ": arithmetic" if row["held"] and abs(row["left"] - 1) <= saturated.NEAR else ""
-    return f", beside {row['bound']:.2f} by counting disk I/Os{arithmetic}"
+    return f", compared with {quantities.change(row['bound'])} by counting disk I/Os{arithmetic}"
 
 
 def _terrible(run: Numbers) -> Finding:
@@ -125,8 +125,8 @@ def _more_effective(run: Numbers) -> Finding:
         return _missing("nested mirror and accelerated parity whose footprints were read back")
     times = min(parity) / max(nested)
     return ClaimVerdict.SUPPORTED if times > 1.2 else ClaimVerdict.NOT_SUPPORTED, (
-        f"read back: {_percents(parity)} against {_percents(nested)}, {times:.2f} times at least; the "
-        "mirror's share is that of this run"
+        f"read back: {_percents(parity)} against {_percents(nested)}, {quantities.changed(times, 'more')} at "
+        "least; the mirror's share is that of this run"
     )
 
 
@@ -242,9 +242,9 @@ def _invest(run: Numbers) -> Finding:
         return _missing("writes of nested mirror and accelerated parity")
     gain, drives = nested["ratio"] / parity["ratio"], capacity.times_the_drives(NESTED_DISKS)
     return ClaimVerdict.SUPPORTED if gain > 1 + MARGIN else ClaimVerdict.NOT_SUPPORTED, (
-        f"nested mirror / accelerated parity, 4K writes: {gain:.2f} times on the same drives, and the "
-        f"same capacity takes {drives:.2f} times the drives with {NESTED_DISKS} a node: "
-        f"{gain * drives:.2f} times the writes in all"
+        f"nested mirror / accelerated parity, 4K writes: {quantities.change(gain)} on the same drives. The "
+        f"same capacity takes {quantities.changed(drives, 'more')} drives with {NESTED_DISKS} a node: "
+        f"{quantities.change(gain * drives)} writes in all"
     )
 
 

@@ -12,6 +12,7 @@ from diskbook.clusters.analysis.s2d import sweep
 from diskbook.clusters.stats import cell_ratios, volume_setups
 from diskbook.clusters.stats.ratio_map import ratio_map
 from diskbook.clusters.stats.volume_bound import Load, Setup
+from diskbook.facts import quantities
 from diskbook.facts.units import KIB
 from diskbook.report.show.analysed import Analysed
 from diskbook.stats import knee
@@ -154,8 +155,9 @@ def _free_words(free: pd.DataFrame) -> list[str]:
     if free.empty:
         return []
     return [
-        f"{len(free)} cells sit on no limit; there the cluster does {free['ratio'].min():.2f} to "
-        f"{free['ratio'].max():.2f} times the IOPS of one server: what copies, network and software cost"
+        f"{len(free)} cells sit on no limit; there the cluster's IOPS differ by "
+        f"{quantities.change(free['ratio'].min())} to {quantities.change(free['ratio'].max())} from those of "
+        "one server: what copies, network and software cost"
     ]
 
 

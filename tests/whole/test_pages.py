@@ -88,6 +88,9 @@ TABLE = (
     "<tbody><tr><td>lrs</td><td class='last'>no difference</td></tr></tbody></table>"
 )
 WIDE_TABLE = TABLE.replace("<table>", "<table style='width: 500px'>")
+SCROLLS = (
+    f"<div class='diskbook'><div class='table' tabindex='0' style='overflow: auto'>{WIDE_TABLE}</div></div>"
+)
 LONG = "<td>" + "&nbsp;".join(["word"] * 60) + "</td>"
 PLANTED = {
     "a picture from elsewhere": ("requests", "", "<img alt='x' src='http://127.0.0.1:{port}/x'>"),
@@ -109,11 +112,7 @@ PLANTED = {
     "a dead place elsewhere": ("anchors", "", "<a href='other.html#nowhere'>nowhere</a>"),
     "a wide block": ("overflow", "", "<p style='width: 500px'>wide</p>"),
     "a very wide block": ("overflow", "", "<div style='margin-left: 1300px'>wide</div>"),
-    "a table of ours that scrolls": (
-        "overflow",
-        "",
-        f"<div class='diskbook'><div class='table' tabindex='0' style='overflow: auto'>{WIDE_TABLE}</div></div>",
-    ),
+    "a table of ours that scrolls": ("overflow", "", SCROLLS),
     "a picture without words": ("axe", "", "<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>"),
     "grey on white": ("axe", "", "<p style='color: #aaa'>faint</p>"),
     "grey on black, when dark": (

@@ -255,12 +255,13 @@ class RunResults:
 
 
 def open_run(run: str | Path | RunResults, *, notebook: str | None = None) -> RunResults:
-    """Open a run by its name or folder, and rebuild its tables from the raw results.
+    """Open a run by its name, folder or store address, and rebuild its tables from the raw results.
 
     Parameters
     ----------
     run
-        Name or folder of a run, or an opened run, which is opened again.
+        Name or folder of a run, its address in a store (`file://`, `abfs://`, `s3://`), of which a copy is
+        kept in the cache, or an opened run, which is opened again.
     notebook
         Name of the analysis notebook that asks. It has to be that of the run's scenario, and papermill's
         parameters have to be ones that notebooks have.

@@ -1,4 +1,4 @@
-"""Runs beside runs: the table of all, and a comparison of some."""
+"""Runs next to runs: the table of all, and a comparison of some."""
 
 from __future__ import annotations
 

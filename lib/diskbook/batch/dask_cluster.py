@@ -1,4 +1,4 @@
-"""A Dask cluster to run on: one of processes here, or that of a scheduler; with Dask's errors in words."""
+"""A Dask cluster to run on: processes here, or that of a scheduler; Dask errors become sentences."""
 
 import contextlib
 import logging

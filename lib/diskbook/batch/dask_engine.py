@@ -1,7 +1,8 @@
-"""Runs of a batch on a Dask cluster: one task a run, which is a process of its own on its worker.
+"""Runs of a batch on a Dask cluster: one task a run, which is a separate process on its worker.
 
-Dask decides which worker runs what, by its threads and the resources that it offers. It may also start a task
-again whose worker was lost; the run's order is known then, and the batch decides anew, with what it has cost.
+Dask decides which worker runs what, by its threads and the resources that it offers. It may also start a
+task again whose worker was lost; the run's order is known then, and the batch decides again, with what it
+has cost.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Runs of a batch on this machine: each a process of its own, which ends when the batch's does."""
+"""Runs of a batch on this machine: each a separate process, which ends when the batch's does."""
 
 import os
 import subprocess

@@ -97,7 +97,7 @@ def read(batch: str, place: str = "") -> Outcome:
 
 
 def _folder(batch: str, place: str) -> Path:
-    """Folder of a batch; it is on this machine, also where its runs are in a store."""
+    """Return the folder of a batch. It is on this machine even if the runs are in a store."""
     if (Path(batch) / summary.DATA).is_file():
         return Path(batch)
     name = Path(batch).stem if batch.endswith(".toml") else Path(batch).name.removeprefix(PREFIX)

@@ -1,4 +1,4 @@
-"""How far each run of a batch is, and what it has cost, by its folder: a batch keeps no books of its own."""
+"""How far each run of a batch is, and what it has cost, by its folder: a batch keeps no separate books."""
 
 import math
 from collections.abc import Mapping
@@ -113,7 +113,7 @@ def spent_usd(manifest: Mapping[str, Any]) -> float:
 
 
 def _by_clock(row: Mapping[str, Any], ended: list[float]) -> float:
-    """Cost of one set of machines, from its estimate to the first deletion after it."""
+    """Return what one set of machines cost, from its estimate to the first deletion after it."""
     made = epoch(row["utc"])
     deleted = next((time for time in ended if time >= made), None)
     if deleted is None:

@@ -1,4 +1,4 @@
-"""`diskbook catalog`: the catalogue of many runs, made anew."""
+"""`diskbook catalog`: the catalogue of many runs, rebuilt."""
 
 from __future__ import annotations
 

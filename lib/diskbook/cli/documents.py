@@ -203,7 +203,7 @@ class Import(Document):
 
 
 class GroupRow(Record):
-    """A resource group that a run has left, or that only looks so."""
+    """A resource group that a run left behind, or that only looks like one."""
 
     cloud: str
     group: str

@@ -1,1 +1,1 @@
-"""From a manifest to clients: the cloud of a run, and an emulator of its own."""
+"""From a manifest to clients: the cloud of a run, and its own emulator."""

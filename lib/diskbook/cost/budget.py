@@ -1,8 +1,8 @@
 """The check before the first create: can the run be had, and does it cost more than it may?
 
-The limit is held against the expected cost times `cost.MARGIN`; see there why. It is `--max-cost-usd`, else
-`max_cost_usd` of the scenario's design, else `DEFAULT_LIMIT_USD` on Azure. On the emulator the price is what
-the run would cost on Azure, and binds only where a limit was given.
+The limit is compared with the expected cost times `cost.MARGIN`; see there why. It is `--max-cost-usd`,
+else `max_cost_usd` of the scenario's design, else `DEFAULT_LIMIT_USD` on Azure. On the emulator the price
+is what the run would cost on Azure, and binds only where a limit was given.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long a run takes apart from its trials: machines and disks made, moved, filled, failed and deleted.
 
-Calls of one replicate that attach and detach disks: for pools, in blocks, failover tests and losses.
+Also counts the attach and detach calls of one replicate: for pools, blocks, failover tests and losses.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _attach(
 
 
 def _mb_s(scenario: Scenario, disk: Disk) -> float:
-    """Limit of a disk; of an ephemeral OS disk that of its machine, where it is known."""
+    """Return the limit of a disk in MB/s; of an ephemeral OS disk that of its machine, if known."""
     if disk.ephemeral:
         machine = next(arm.machine for arm in scenario.arm if arm.disk == disk.name)
         return catalog.vm_size(scenario.machine_named(machine).size).cached_mb_s or 100.0

@@ -4,7 +4,7 @@ Pure: prices come in as a `PriceList`. Machines are billed by the second, disks 
 hour, on-demand bursting and the transactions of Standard disks by use. Left out, since small or unknown:
 outgoing traffic, taxes, the transactions of OS disks and of prefilling, discounts.
 
-What one replicate more would cost: for the report, from the dated table of prices alone.
+Reports show what one more replicate would cost, from the dated table of prices alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Arms in words: what sentences, tables and figures call them.
-
-Volumes in words: what a label, a plan or a table calls them.
-"""
+"""Names of arms and volumes as sentences, tables and figures show them."""
 
 from __future__ import annotations
 

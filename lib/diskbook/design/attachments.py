@@ -1,21 +1,21 @@
-"""Which disks are attached anew in a block, and when: equally often for all disks that are compared.
+"""Which disks are attached again in a block, and when: equally often for all disks that are compared.
 
 An attach is a treatment: what Azure does to a disk in the background after it is not documented. Where one
 disk of a comparison has to move between machines within a block, every disk that it is compared with is
 detached and attached as often, one that stays on its own machine (a sham cycle), and every visit of an arm,
 one arm in one repeat of a block, begins right after an attach. Where no disk of a comparison moves within a
-block, none is attached anew: all are attached before the first block.
+block, none is attached again: all are attached before the first block.
 
 Where arms have placements (`Arm.placement`), a block has the arms of one of them. Their disks are attached
 before the block and stay, so that no sham cycles are needed. A disk moves only when the placement changes.
 
 Volumes and their pools, ephemeral OS disks and disks of the user's own hosts stay where they are.
 
-Trials right after an attach, to compare with those after settling: is the disk the same in both?
+Trials right after an attach are planned as well, to compare with those after settling.
 
 A disk settles for `design.settle_s` after an attach, and its trials come then. Before them one trial of a
-compared load is measured right after the attach. The disk settles meanwhile, so it costs little time. It has
-the status "early": the gate "attachment" alone reads it, and no comparison, interval or figure has it.
+compared load is measured right after the attach. The disk settles meanwhile, so it costs little time. It
+has the status "early": the gate "attachment" alone reads it, and no comparison, interval or figure has it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""A scenario held against Azure's rules, before anything is created.
+"""Check a scenario against Azure's rules, and against what checks and images need, before creating anything.
 
-What an ephemeral OS disk needs of a scenario. Pure.
+An ephemeral OS disk has its own rules. Pure.
 
 It lies on the local disk of its machine, or in its host cache, costs nothing, and is gone with the machine
 (Azure's documentation "Ephemeral OS disks for Azure VMs"). It is measured by a file on it, so the system
-needs room beside the working set.
+needs room next to the working set.
 
-What a drill, or a check of reservations, needs of a scenario besides Azure's own rules.
+Failover tests and checks of reservations need more of a scenario than Azure does.
 
-What the workbook's images and ways need of a VM size, besides Azure's own rules. Pure.
+The workbook's images need more of a VM size than Azure does. Pure.
 
 Its images are of generation 2 and marked for NVMe: Ubuntu 24.04 LTS, Windows Server 2022 and 2025
 (MicrosoftDocs/azure-compute-docs, articles/virtual-machines/enable-nvme-interface.md of 2026-06-18).

@@ -1,8 +1,6 @@
-"""What `[azure]` of a scenario may say: tags of the user's own, and an existing resource group.
+"""Check the tables `[azure]` (tags, resource group) and `[network]` (subnet, jump host, Bastion).
 
 Limits of tags are those of Microsoft's page "Use tags to organize your Azure resources".
-
-What `[network]` of a scenario may say, and what it means: subnet, jump host or Bastion.
 """
 
 from __future__ import annotations

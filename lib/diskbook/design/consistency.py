@@ -1,8 +1,8 @@
-"""Whether the records of a scenario fit one another: names, references, pairings, tools, number of trials.
+"""Check that the records of a scenario fit one another: names, references, pairings, states, tools, trials.
 
-Whether loads that ask for a state of the disk or of its host cache can have it.
+Loads may ask for a state of the disk or of its host cache only where that state can be made.
 
-Names in a scenario that stand for other entries of it.
+References are the names in a scenario that mean other entries of it.
 """
 
 from __future__ import annotations

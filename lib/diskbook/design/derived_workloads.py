@@ -1,18 +1,16 @@
-"""Sweeps of a scenario's file: a grid of threads, block sizes and shares of writes, made into its workloads.
+"""Workloads made from a scenario: sweeps over grids, rates at shares of a cap, and probes.
 
 A sweep with `instances` is of fleets; they do not show in the names of its loads, which are each machine's.
 
 Sweeps of one grid for several groups of arms give workloads of one name, which are one workload for all of
 them: that is what their ratios are made of.
 
-Loads at shares of a cap (`rate_of_cap`), made into loads of one rate each.
+Loads at shares of a cap (`rate_of_cap`) become loads of one rate each.
 
 A cap is an arm's: the lowest documented limit of its disk and machine that needs no credit, in IOPS of the
 load's block size (`lasting_iops`). Arms of one cap share a load; where caps differ each cap has its own.
 
-Documented limits of what an arm measures on a disk, and the lowest of them that lasts.
-
-Probes: short loads that show that no limit holds the single I/Os that are compared.
+Probes are short loads. They show that no limit holds the single I/Os that are compared.
 
 A limit below the rate of a single I/O looks like a slow disk, until two I/Os in flight give no higher rate.
 """

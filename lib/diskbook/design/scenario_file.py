@@ -1,6 +1,6 @@
 """Reading scenario files: TOML, preset, overrides, and messages that name file, key and remedy.
 
-What a preset leaves out of a scenario's file: rows by name, and what is about them alone.
+A preset can leave out rows of a scenario's file by name, with everything that concerns only them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The words that tables, gates and reports judge by; each is its own text.
 
-Steps, reservation keys and limits of failover tests and of checks of reservations.
+Also the steps, reservation keys and limits of failover tests and of checks of reservations.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The secret of this client, and what is signed with it: what a run folder says may be anybody's word.
+"""The secret of this client, and the signatures and numbers that it gives to manifests.
 
 A client is a user on a computer. The secret lies outside of all run folders, readable by that user alone; a
 folder, a key or a tag that carries its signature (HMAC-SHA256, RFC 2104) was made here.
 
-Number the manifests that this client signs for a run folder, so that an older one is noticed if put back.
+Manifests are numbered per run folder, so that an older one is noticed if somebody puts it back.
 
-The newest number of each folder lies next to the secret of this client (`client.home`). Who can only write to
-run folders does not reach it. A note outlives its folder: an older manifest may be put back there later.
+The newest number of each folder lies next to the secret of this client (`client.home`). Who can only write
+to run folders does not reach it. A note outlives its folder: an older manifest may be put back there later.
 """
 
 from __future__ import annotations

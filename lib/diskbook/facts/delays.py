@@ -1,11 +1,11 @@
-"""How long Azure's control plane takes for each kind of operation, in seconds.
+"""Durations of Azure's control-plane operations in seconds, and the token buckets that limit requests.
 
-Azure Compute's token buckets: how often a client may ask about a machine, an operation, a subscription.
+The buckets say how often a client may ask about a machine, an operation or a subscription.
 
 Capacities and refills are those of Microsoft's page "Compute throttling limits" (May 2024). Names of the
 buckets, and that a bucket is refilled in one step a minute, were read in traffic that azure-cli recorded in
 February 2026, as were these: a write of a whole machine counts as PutVM also where the machine exists;
-attach and detach have buckets of their own (of 12 and 1,500; that they are refilled like UpdateVM's is
+attach and detach have separate buckets (of 12 and 1,500; that they are refilled like UpdateVM's is
 inferred); each operation of a machine has its own bucket for polls (the first poll of an operation leaves
 44, that of the next one 44 again). Disks have no such buckets: their answers count windows of 3 and of 30
 minutes (August 2025).

@@ -1,4 +1,4 @@
-"""The options of a managed disk, one row each: how each is asked for, read back, changed and put in words.
+"""The options of a managed disk, one row each: how each is asked for, read back, changed and named.
 
 Asking (`azure.requests`), reading back (`azure.readback`), the emulated control plane, the rules and the plan
 iterate over this table, and so does the estimate of costs. `docs/recipes.md` shows how to add an option.

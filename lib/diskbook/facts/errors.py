@@ -1,6 +1,6 @@
-"""Errors that are a user's to mend, told in one sentence.
+"""Errors that a user can fix, each told in one sentence, and text from others made printable.
 
-Texts that somebody else wrote, with what would steer a terminal, or no text can hold, made visible.
+Text that others wrote may hold control characters. `visible` shows them instead of sending them.
 """
 
 from __future__ import annotations

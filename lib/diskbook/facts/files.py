@@ -1,6 +1,4 @@
-"""Files that are whole or not there, and locks between processes.
-
-Reading of files packed with gzip, as a stream that ends when more comes out than a result can hold.
+"""Write files whole or not at all, lock them between processes, and read gzip within limits.
 
 A few kilobytes of gzip can unpack to terabytes, so nothing here is unpacked without a limit.
 """

@@ -1,6 +1,6 @@
-"""How a machine lists its disks: by LUN or NVMe namespace, and its OS disk by a word.
+"""How a Linux machine names its disks, and how busy its cores were.
 
-How busy the cores of a Linux machine were: /proc/stat (proc_stat(5)).
+Disks are named by LUN or NVMe namespace. Core times are those of /proc/stat (proc_stat(5)).
 """
 
 from __future__ import annotations

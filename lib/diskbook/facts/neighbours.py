@@ -1,10 +1,10 @@
 """What the core asks of its neighbours: the one table of modules that it imports by name, when it asks.
 
-The core never imports a neighbour. It asks `clusters` only where a scenario has clusters, volumes, fleets or
-losses (`Scenario.has_clusters`), or a run holds their results. It asks a reader only for an imported run, and
-a store only for a run that lies in one.
+The core never imports a neighbour. It asks `clusters` only where a scenario has clusters, volumes, fleets
+or losses (`Scenario.has_clusters`), or a run holds their results. It asks a reader only for an imported
+run, and a store only for a run that lies in one.
 
-Objects that tables name by text, and that are imported when they are first asked for.
+`LazyTable` holds objects that are named as text and imported on first use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where the workbook keeps things, relative to the clone.
+"""Paths of the workbook, names of the articles, and settings of the environment.
 
-Articles whose figures were published: `data/reference/articles.csv`.
+Paths are relative to the clone. The articles are those of `data/reference/articles.csv`.
 
-Read settings from the environment; one that cannot be meant is refused in one sentence.
+A setting of the environment that makes no sense is refused in one sentence.
 """
 
 from __future__ import annotations

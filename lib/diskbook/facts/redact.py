@@ -1,7 +1,8 @@
 """What must never be written down: secrets in parameters are refused, in messages they are hidden.
 
-Nothing of the workbook takes a secret: azure-identity reads its own environment variables, and the key of a
-run is made for it. So whatever looks like one in a parameter is a mistake, and is told without repeating it.
+No part of the workbook takes a secret: azure-identity reads its own environment variables, and the key of a
+run is made for it. So whatever looks like one in a parameter is a mistake, and is told without repeating
+it.
 """
 
 from __future__ import annotations

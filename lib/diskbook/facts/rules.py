@@ -1,6 +1,6 @@
 """Azure's rules for disks and machines, checked before anything is created.
 
-The functions are pure and know the documented tables of `catalog` only. A scenario is held against them
+The functions are pure and know the documented tables of `catalog` only. A scenario is compared with them
 before a run (`scenario.azure_rules`); the emulated control plane holds every request against the same ones,
 so the two cannot disagree.
 """

@@ -3,7 +3,7 @@
 Cells are text, numbers, or None. Units are part of a column's head ("Latency, ms"). A cell that needs an
 explanation ends in the number of a note ("[1]"), as `Notes.mark` gives it.
 
-Long lines broken between words, for a terminal: rows keep their columns, numbers their units.
+For a terminal, long lines are broken between words: rows keep their columns, numbers their units.
 """
 
 from __future__ import annotations

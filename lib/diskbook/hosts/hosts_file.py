@@ -1,6 +1,6 @@
-"""The file that names hosts of one's own: `[[host]]` tables, strict about their keys.
+"""Read the file that names your own hosts: `[[host]]` tables, strict about their keys.
 
-A scenario on hosts of one's own: what of it needs Azure, and which place stands for which disk.
+Fit a scenario to these hosts: name what of it needs Azure, and which place serves as which disk.
 """
 
 from __future__ import annotations

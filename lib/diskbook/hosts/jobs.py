@@ -1,9 +1,9 @@
 """Shell commands that start, await and end detached jobs on a Linux machine; see `powershell` for Windows.
 
-A job has a folder of its own and leads a session, so it goes on when the connection is lost: standard output
+A job has its own folder and leads a session, so it goes on when the connection is lost: standard output
 goes to `stdout`, standard error to `stderr`, the exit status to `status`. What the machine's cores had done
-before it and after it, as /proc/stat says, goes to `cpu_before` and `cpu_after`. Its shell holds a lock until
-it ends, however it does, so whoever waits for the lock sleeps in the kernel and is woken at once.
+before it and after it, as /proc/stat says, goes to `cpu_before` and `cpu_after`. Its shell holds a lock
+until it ends, however it does, so whoever waits for the lock sleeps in the kernel and is woken at once.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The way to a machine without a public address: a jump host, or a tunnel of Azure Bastion.
 
 A jump host is used as OpenSSH's ProxyJump does: its host key must be known to the user, who signs in with
-keys of their own or their agent. A tunnel is a process of the Azure CLI, opened with a connection and ended
+their own keys or their agent. A tunnel is a process of the Azure CLI, opened with a connection and ended
 with it.
 
-Decide when a machine that does not answer is looked after, and when its connection is given up.
+Also decides when a silent machine is recovered, and when its connection is given up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Begin and end a run on hosts of one's own: check all, make what is measured, and remove it.
+"""Begin and end a run on your own hosts: check all, make what is measured, and remove it.
 
 The manifest's `places` are what the run makes, each recorded before it is made. The machines stay, so what
 is gone in between (a teardown, a restart) is made again for the same replicate.

@@ -1,9 +1,9 @@
-"""Places on a host of one's own: looked at before anything is written, made, known again, and removed.
+"""Places to measure on your own hosts: checked before anything is written, created, recognised, removed.
 
 A place is a file in a folder, or a block device. Each ends with a mark of the run in its last MiB, as disks
 that a run creates in a cloud do; nothing is measured, written or removed that does not carry it.
 
-Whether a block device of a host is in use, holds data, or lies in memory.
+A block device is refused if it is in use, holds data, or lies in memory.
 """
 
 from __future__ import annotations

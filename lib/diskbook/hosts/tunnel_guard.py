@@ -1,6 +1,6 @@
 """Runs a command until its own standard input closes, and ends the command with all that it has started.
 
-Started as a program of its own (`python -I tunnel_guard.py COMMAND ...`), so that the command ends also when
+Started as a separate program (`python -I tunnel_guard.py COMMAND ...`), so that the command ends also when
 whoever started it was killed. Its exit status is the command's.
 """
 

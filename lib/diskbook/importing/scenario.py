@@ -210,7 +210,7 @@ def _system_of(entry: Described) -> str:
 
 
 def blocks(entries: Sequence[Described]) -> dict[tuple[int, int], list[Any]]:
-    """Entries of every replicate and block, in order of time."""
+    """Return the entries of each replicate and block, ordered by time."""
     groups: dict[tuple[int, int], list[Any]] = {}
     for entry in sorted(entries, key=lambda entry: (entry.replicate, entry.block, entry.started, entry.arm)):
         groups.setdefault((entry.replicate, entry.block), []).append(entry)

@@ -1,10 +1,10 @@
-"""How long ago a trial's disk was attached and created when it began, and how often a block attached it.
+"""Attachment and guest of each trial, from the ledger: how long ago its disk was attached, and its machine.
 
-All of it is read from the ledger: of an attach the time at which it ended, of a disk the time at which Azure
-had created it. Of a volume it is the last of its pool's disks that counts. Where nothing is attached, as on
-hosts of the user's own, or nothing of it was recorded, nothing is known.
+Of an attach the time at which it ended, of a disk the time at which Azure had created it. Of a volume it is
+the last of its pool's disks that counts. Where nothing is attached, as on your own hosts, or none of it was
+recorded, nothing is known.
 
-Rows of the table `guest`: what the ledger says of a trial's machine and device, and of the time spent.
+Also builds the rows of the table `guest`: the trial's machine, its device and the time spent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading the raw results of a trial: unpack, hold against its hash, parse."""
+"""Reading the raw results of a trial: unpack, check against its hash, parse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Am I throttled, and by which limit? One finding a cell, in words, for any run that has trials.
+"""Am I throttled, and by which limit? One finding per cell, as text, for any run that has trials.
 
 It stands on what the analysis computes: `limits.label_cells` says which cells sit on a limit and what
 corroborates that, `expected.predicted` what should bind. Pure: tables in, words out.

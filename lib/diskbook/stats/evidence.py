@@ -1,6 +1,6 @@
 """What limited each cell: the lowest limit in force, burst credit, and what the platform reports. Pure.
 
-Latency against load: trials that held a rate, with the cap of their arm. Pure.
+Also latency against load: trials that held a rate, with the cap of their arm. Pure.
 """
 
 from __future__ import annotations

@@ -4,11 +4,12 @@ Azure Monitor has one value a minute, so a trial of 30 s holds none. A cell that
 therefore measured once more at the end, for `Design.evidence_s`: long enough for a whole minute, after all
 that is compared, and after failover tests and losses, so that it draws no credit that they need.
 
-What should set the rate of a cell, before looking at the rate: the lowest of all limits, and concurrency.
+`predicted` says what should set the rate of a cell, before looking at the rate: the lowest of all limits,
+or concurrency.
 
-Candidates are the limits in force by the credit of each trial (disk, VM uncached, VM cached; base or burst),
-the rate that was offered, and what the tool's own I/Os in flight can give: outstanding / latency, with the
-latency that the same arm showed with one outstanding (Little's law). Pure: tables in, tables out.
+Candidates are the limits in force by the credit of each trial (disk, VM uncached, VM cached; base or
+burst), the rate that was offered, and what the tool's own I/Os in flight can give: outstanding / latency,
+with the latency that the same arm showed with one outstanding (Little's law). Pure: tables in, tables out.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """Outliers: runs far out. Symmetric noise cancels in a ratio, outliers in one arm only do not.
 
-Trials that were lost or repeated, by arm: how far they may have moved a ratio.
+Also how far trials that were lost or repeated, by arm, may have moved a ratio.
 
 Who loses the slow trials of one arm, or repeats them until they are fast, makes that arm faster than it is,
-and no data left shows by how much. The bound here is in the manner of Manski (1990, "Nonparametric bounds on
-treatment effects"; Horowitz and Manski 2000 for missing outcomes): every trial that was lost or repeated is
-taken to have been as far out as the farthest trial that was kept. What both arms lost alike cancels in their
-ratio, so that the difference of the shares counts, and only where one arm lost half as much again as the
-other.
+and no data left shows by how much. The bound here is in the manner of Manski (1990, "Nonparametric bounds
+on treatment effects"; Horowitz and Manski 2000 for missing outcomes): every trial that was lost or repeated
+is taken to have been as far out as the farthest trial that was kept. What both arms lost alike cancels in
+their ratio, so that the difference of the shares counts, and only where one arm lost half as much again as
+the other.
 
-Simulated (noise A, B and D, 1,000 runs a design): with the slowest 10 % of one arm lost, or the slowest 16 %
-repeated, intervals cover down to 1 %; those that are flagged here cover 93 to 100 % once the bound is added.
-With one trial in ten lost at random in both arms the shift is large beside the interval in 25 to 75 % of runs
-of 1 x 3 to 3 x 5 and in 20 to 45 % of those of 5 x 10 and 10 x 10. Blind to a loss that did not happen to
-occur: the runs that are not flagged, in small designs, cover 85 to 97 %.
+Simulated (noise A, B and D, 1,000 runs a design): with the slowest 10 % of one arm lost, or the slowest 16
+% repeated, intervals cover down to 1 %; those that are flagged here cover 93 to 100 % once the bound is
+added. With one trial in ten lost at random in both arms the shift is large beside the interval in 25 to 75
+% of runs of 1 x 3 to 3 x 5 and in 20 to 45 % of those of 5 x 10 and 10 x 10. Blind to a loss that did not
+happen to occur: the runs that are not flagged, in small designs, cover 85 to 97 %.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""Percentiles of a typical trial, with intervals, and beside them those of all I/Os, without.
+"""Percentiles of a typical trial, with intervals, and next to them those of all I/Os, without.
 
-A typical trial's is the geometric mean over trials, which is what ratios are made of. That of all I/Os is of
-the histograms added up, which is exact. Where slow I/Os come in bursts both differ, by a factor of ten where
-one trial of many holds them, and then neither can stand for the other. That of all I/Os has no interval: with
-a few blocks it hangs on the few trials that hold the I/Os beyond it, whose number is told instead.
+A typical trial's is the geometric mean over trials, which is what ratios are made of. That of all I/Os is
+of the histograms added up, which is exact. Where slow I/Os come in bursts both differ, by a factor of ten
+where one trial of many holds them, and then neither can stand for the other. That of all I/Os has no
+interval: with a few blocks it hangs on the few trials that hold the I/Os beyond it, whose number is told
+instead.
 
-Ratios of the percentiles of a typical trial: of paired trials, each interpolated inside its bin.
+Ratios are those of the percentiles of paired trials, each interpolated inside its bin.
 
-They are not ratios of the percentiles of all I/Os: where one arm's slow I/Os come in bursts, these may be ten
-times as far apart. That ratio stands beside, without an interval: those as wide as the interval of pairs held
-it in 13 to 60 % of simulated runs, and those over I/Os, which are not independent, in 13 to 34 %.
+They are not ratios of the percentiles of all I/Os: where one arm's slow I/Os come in bursts, these may be
+ten times as far apart. That ratio stands beside, without an interval: those as wide as the interval of
+pairs held it in 13 to 60 % of simulated runs, and those over I/Os, which are not independent, in 13 to 34
+%.
 """
 
 from __future__ import annotations

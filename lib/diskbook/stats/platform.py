@@ -1,9 +1,9 @@
 """The platform's own metrics of a run: a table of its answers, and what they say of trials and cells. Pure.
 
-Azure Monitor says for each minute which share of a limit was consumed. For a trial that is at least one whole
-minute long this is evidence from the other side, to be held against our own reading of the rates. It never
-replaces it: a metric that disagrees is shown, and one that is missing changes nothing. Where it reports a
-limit that our reading does not know of, there is no verdict (`stats.gates.platform`).
+Azure Monitor says for each minute which share of a limit was consumed. For a trial that is at least one
+whole minute long this is evidence from the other side, to be compared with our own reading of the rates. It
+never replaces it: a metric that disagrees is shown, and one that is missing changes nothing. Where it
+reports a limit that our reading does not know of, there is no verdict (`stats.gates.platform`).
 """
 
 from __future__ import annotations

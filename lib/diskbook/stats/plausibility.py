@@ -1,8 +1,8 @@
 """Whether a measurement's numbers can be true together, and are of what was asked for.
 
-Little's law ties rate, latency and I/Os in flight, whatever the disk: far from it a unit was misread, or the
-queue was idle. What was done is held against what was asked for: share of writes, bytes an I/O, time, rate.
-Percentiles are held against the mean: by Markov's inequality a median is at most twice it. Pure.
+Little's law ties rate, latency and I/Os in flight, whatever the disk: far from it a unit was misread, or
+the queue was idle. What was done is compared with what was asked for: share of writes, bytes an I/O, time,
+rate. Percentiles are compared with the mean: by Markov's inequality a median is at most twice it. Pure.
 """
 
 from __future__ import annotations

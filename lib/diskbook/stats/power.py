@@ -4,15 +4,15 @@ The spread of log ratios has two parts: between replicates (pairs of disks) and 
 replicate. A pilot measures both, else they are assumed. A number that comes out of here is kept: stopping
 when the result is significant finds a difference where there is none in 26 % of runs, not in 5 %.
 
-What more of the same measuring brings to an interval, said so that it comes true in 80 % of runs.
+Also predicts what more replicates or blocks bring to an interval, so that 80 % of runs keep it.
 
 The n units that a run has stay in when m more are measured. Their sum of squares over the true variance is
 chi-square with n - 1 degrees of freedom; the m new ones add an independent chi-square with m (Helmert's
 transformation). So the variance of all n + m, over that of the n, is ((n - 1) + m F) / (n + m - 1), where F
-has the F distribution with m and n - 1 degrees of freedom, and its quantile of 80 % bounds the half-width in
-80 % of runs, whatever the true variance is. The probability that a fixed width or a verdict is reached has no
-such guarantee: a predictive distribution that said 75 to 85 % was right in 37 to 98 % of simulated runs,
-depending on the true spread. Pure.
+has the F distribution with m and n - 1 degrees of freedom, and its quantile of 80 % bounds the half-width
+in 80 % of runs, whatever the true variance is. The probability that a fixed width or a verdict is reached
+has no such guarantee: a predictive distribution that said 75 to 85 % was right in 37 to 98 % of simulated
+runs, depending on the true spread. Pure.
 """
 
 from __future__ import annotations

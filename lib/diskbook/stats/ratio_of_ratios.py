@@ -102,7 +102,7 @@ def hardest_levels(headline: NDArray[np.bool_]) -> Array:
 
 
 def between_runs(means: Array, errors: Array, df: Array, level: float = LEVEL) -> Spread:
-    """Spread of runs beyond their replicates: method of moments on unweighted means.
+    """Estimate the spread of runs beyond that of their replicates: method of moments on unweighted means.
 
     Parameters
     ----------

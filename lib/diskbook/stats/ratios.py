@@ -3,10 +3,10 @@
 The unit is the trial, on the log scale: a ratio is what a reader asks for, and machine, block and hour
 cancel in a difference of logs. A block gives one log ratio, however often it repeats a cell, since repeats
 within a block share its conditions. Intervals were chosen by simulated coverage: t over replicate means
-holds 94 to 96 % for disks of the kind; t over blocks holds 94 to 98 % for the very disks measured, and 46 to
-95 % for others, so that one replicate gets no general claim.
+holds 94 to 96 % for disks of the kind; t over blocks holds 94 to 98 % for the very disks measured, and 46
+to 95 % for others, so that one replicate gets no general claim.
 
-Verdicts: what a comparison supports, from its gates, its interval, its family and its margin.
+A verdict says what a comparison supports, from its gates, its interval, its family and its margin.
 
 "No difference" is never the lack of a small p: it needs two one-sided tests against a stated margin. Gates
 come first, since at a cap three blocks would prove two disks equal at once.

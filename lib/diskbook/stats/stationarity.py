@@ -1,6 +1,6 @@
 """Stationarity: did a trial's rate change while it was measured? From its own samples.
 
-Three questions, each held against what autocorrelated noise does by itself: did one trial change between
+Three questions, each compared with what autocorrelated noise does by itself: did one trial change between
 its halves, did the rate of one fall off as when a burst credit runs out, did all trials of a cell change
 together?
 

@@ -1,10 +1,10 @@
 """What all comparisons of a run share, computed once: totals, labels, checks, grids, strata.
 
-Whether a ratio of latencies at depth is that of the disks: held against that of their single I/Os. Pure.
+A ratio of latencies at depth is compared with the ratio of single I/Os.
 
 A limit that holds one arm, or both, moves the ratio at depth and leaves that of single I/Os. So the two are
-compared: where they differ, the ratio at depth cannot be told from a limit. Arms whose own latency grows with
-depth unlike look the same, and are refused as well.
+compared: where they differ, the ratio at depth cannot be told from a limit. Arms whose own latency grows
+with depth unlike look the same, and are refused as well.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a measuring tool offers. Each is a package beside this module; `registry` lists them.
+"""What a measuring tool offers. Each is a package next to this module; `registry` lists them.
 
 Whatever depends on the tool is asked here: its command and its output, how it fills a disk, how a machine
 gets it, what its files are called, which of its releases may be compared.
 
-One call of a measuring tool on a machine: what is run, and on what.
+`Call` is one call of a measuring tool on a machine.
 """
 
 from __future__ import annotations

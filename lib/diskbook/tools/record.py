@@ -2,7 +2,7 @@
 
 Latencies are in ms, times in s or ms, bins in ns, rates per second. Compute only, no I/O.
 
-What the readers' remarks on a measurement mean for its numbers: which speak of a load that was held back.
+Some remarks on a measurement mean that its load was held back.
 
 Remarks (flags) are sentences for people. Two kinds of them decide how a measurement is judged, and are told
 here by how they begin, or by a phrase of theirs; a test holds every one against the readers' sources.

@@ -1,6 +1,6 @@
 """Short reads at queue depth 1 of a device that a workload uses, with fio; nothing is written.
 
-They go on beside the workload and are few: `RATE` a second, which the smallest premium disk can spare.
+They run next to the workload and are few: `RATE` a second, which the smallest premium disk can spare.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Does a workload sit in the zone that its zone-redundant disk answers from? For operators to schedule.
 
-Short reads at queue depth 1 where the workload runs are held against latencies known for the disk: from the
-nearest zone, and from the nearest of the others. The verdict goes by the middle between the two on a log
-scale, and only where the whole interval of the reads lies on one side. Only reads are made.
+Short reads at queue depth 1 where the workload runs are compared with latencies known for the disk: from
+the nearest zone, and from the nearest of the others. The verdict goes by the middle between the two on a
+log scale, and only where the whole interval of the reads lies on one side. Only reads are made.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The catalogue: what thousands of runs measured, as Parquet that a run joins by files of its own."""
+"""The catalogue: what thousands of runs measured, as Parquet that a run joins with its own files."""

@@ -1,4 +1,4 @@
-"""A run joins the catalogue by files of its own, so that ten thousand others make it take no longer."""
+"""A run joins the catalogue with its own files, so that ten thousand others make it take no longer."""
 
 from pathlib import Path
 

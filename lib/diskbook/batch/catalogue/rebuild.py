@@ -1,4 +1,4 @@
-"""The catalogue of a folder of runs, made anew from the runs, in few large files."""
+"""The catalogue of a folder of runs, rebuilt from the runs, in few large files."""
 
 import contextlib
 import secrets

@@ -1,8 +1,8 @@
 """The catalogue of a store: files that each run brings with it, and a copy of them on this machine.
 
-`STORE/.catalogue/<table>/scenario=<name>/run-<hash>-<number>.parquet` is of the state that record <number> of
-the run's log has whole. Nothing is replaced: a newer state brings files of its own. An entry is current while
-its record is the last of the log, so readers ask for the next one.
+`STORE/.catalogue/<table>/scenario=<name>/run-<hash>-<number>.parquet` is of the state that record <number>
+of the run's log has whole. Nothing is replaced: a newer state brings its own files. An entry is current
+while its record is the last of the log, so readers ask for the next one.
 """
 
 import hashlib

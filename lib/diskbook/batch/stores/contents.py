@@ -39,7 +39,7 @@ class Folder:
         return dict(self._entries())
 
     def moment(self) -> tuple[bytes, bytes]:
-        """Manifest and whole lines of the ledger as both were at one moment: a run goes on from them."""
+        """Return the manifest and the complete ledger lines of one moment, from which a run can resume."""
         while True:
             manifest, ledger = self.read(MANIFEST)[1], ledger_of(self.path)
             if self.read(MANIFEST)[1] == manifest:

@@ -1,4 +1,4 @@
-"""From a run's folder into a store: what is new goes up under names of its own, then one record says so.
+"""From a run's folder into a store: what is new goes up under new names, then one record says so.
 
 Nothing that is stored is replaced or removed. Raw results never change, and the ledger only grows; a folder
 in which they did is refused. A copy that is cut off leaves objects that no record names, and readers see the

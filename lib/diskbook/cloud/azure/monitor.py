@@ -1,7 +1,7 @@
 """Fetch Azure Monitor's metrics of a run's machines, and keep the answers as they came.
 
 Metrics of a minute arrive a few minutes later. So they are asked for when the last trial has ended, and the
-last minute that a trial needs is waited for, within bounds. They are evidence beside the results: whatever
+last minute that a trial needs is waited for, within bounds. They are evidence next to the results: whatever
 goes wrong here is recorded in one sentence, and the run goes on without them.
 """
 

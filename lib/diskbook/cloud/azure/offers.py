@@ -1,6 +1,6 @@
 """What a subscription may have in a region: resource SKUs and quotas, as small records. No I/O but `ask`.
 
-What Azure says of a VM size, beside the table: traits, retirement, limits, differences. No I/O.
+What Azure says of a VM size, compared with the table: traits, retirement, limits, differences. No I/O.
 
 Limits in force: of machines from resource SKUs and a dated burst table, of disks from their read-back.
 """

@@ -212,7 +212,7 @@ def _placement(os_disk: Any) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """Text of the SDK's enumerations, whose own str() is the name of the member."""
+    """Return the value of an SDK enumeration as text; its own str() is the name of the member."""
     return getattr(value, "value", value)
 
 

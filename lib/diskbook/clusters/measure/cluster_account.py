@@ -1,7 +1,7 @@
 """The account of a run's cluster, which its nodes sign in to each other with, and its random password.
 
-The password lies beside the run's other keys and is deleted with them; a resumed run needs it again. To the
-nodes it goes on standard input alone.
+The password lies next to the run's other keys and is deleted with them; a resumed run needs it again. To
+the nodes it goes on standard input alone.
 """
 
 import threading

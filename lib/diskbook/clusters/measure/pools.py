@@ -1,8 +1,8 @@
 """The disks of a pool: attached, each to its own machine, proved to be this run's, and put into the pool.
 
-Windows names a disk by a uniqueId of its own, which is no other than the run's only by its place: so it is
-read at the LUN at which Azure says the disk is, once `hosts.disks.ours` has proved it, and recorded. In a
-pool a disk is no drive any more, and is known by what was recorded.
+Windows names a disk by its own uniqueId, which is the run's only by its place: so it is read at the LUN at
+which Azure says the disk is, once `hosts.disks.ours` has proved it, and recorded. In a pool a disk is no
+drive any more, and is known by what was recorded.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Volumes of a replicate: made by the steps of their nodes, read back, placed and waited for.
 
 Every step looks before it changes anything, so a resumed run calls all of them again. Which node owns a
-volume is asked anew in each block.
+volume is asked again in each block.
 """
 
 import base64

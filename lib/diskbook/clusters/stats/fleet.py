@@ -1,4 +1,4 @@
-"""Machines of a fleet beside each other: how evenly they were served, how long all of them measured. Pure.
+"""Machines of a fleet compared: how evenly they were served, how long all of them measured. Pure.
 
 The trial is the unit of every ratio. Its machines share volumes, nodes and time, so they are no replicates of
 each other: nothing here is an interval over machines.

@@ -1,10 +1,10 @@
 """Where reads of a volume are answered: the share that its owner answers from its own disks. Pure.
 
-Two ways that know nothing of each other. Counters: what the owner receives while only reads run is what other
-nodes answered. Headers and the tool's ramp are in such counts too, as they are while only writes run, where
-the owner sends each other node a copy: the ratio of both is free of them. Plateaus: an owner that answers a
-share l of all reads meets its limit at limit / l, and writes meet the same limit at limit x n / k with k
-copies on n nodes.
+Two ways that are independent of each other. Counters: what the owner receives while only reads run is what
+other nodes answered. Headers and the tool's ramp are in such counts too, as they are while only writes run,
+where the owner sends each other node a copy: the ratio of both is free of them. Plateaus: an owner that
+answers a share l of all reads meets its limit at limit / l, and writes meet the same limit at limit x n / k
+with k copies on n nodes.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ NO_PLATEAU = "reads and writes do not both reach a limit"
 
 
 def by_counters(wire: pd.DataFrame, holders: Mapping[str, Holder]) -> pd.DataFrame:
-    """Share of reads that the owner answers, by what it received of others.
+    """Estimate the share of reads that the owner answers itself, from the bytes it received from other nodes.
 
     Returns one row an arm and block size: `arm, block_size_bytes, share, low, high, n_blocks, headers,
     reason`; `headers` are bytes on the wire a byte of a copy.

@@ -1,12 +1,12 @@
 """DiskSpd's arguments: a command line to a record of what it asks for, and back. No I/O here.
 
 Meanings from DiskSpd's wiki ("Command line and parameters", "Threading and concurrency") and the checks of
-its own parser. ``diskspd -w100 -b8K -F8 -r -o5 -W30 -d10 -Sh -L testfile.dat`` is eight threads in all, each
-with five random writes of 8 KiB outstanding.
+its own parser. ``diskspd -w100 -b8K -F8 -r -o5 -W30 -d10 -Sh -L testfile.dat`` is eight threads in all,
+each with five random writes of 8 KiB outstanding.
 
-A record of DiskSpd's arguments, written as DiskSpd takes them. No I/O here.
+The record is written as DiskSpd takes it. No I/O here.
 
-A workload given as somebody's DiskSpd line, word for word: what it means in the workbook's own terms.
+A workload may be given as a DiskSpd line; it is translated into the workbook's terms.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Unit of the latencies in fio's logs: nanoseconds since fio 3, microseconds before; no line says which.
 
-It is told by the version of what lies beside the logs, else by what the job itself says of its latency, else
-by what is possible: no latency is longer than the job, and IOPS x latency (Little's law) is the number of
-I/Os in flight, at most what threads and depth make room for and not much less where a job does not pause. A
-wrong unit is out by 1,000.
+It is told by the version of the files next to the logs, else by what the job itself says of its latency,
+else by what is possible: no latency is longer than the job, and IOPS x latency (Little's law) is the number
+of I/Os in flight, at most what threads and depth make room for and not much less where a job does not
+pause. A wrong unit is out by 1,000.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _flags_of_run(run: Run) -> list[str]:
 
 
 def _last(run: Run) -> tuple[list[Report], bool]:
-    """Reports that count, and whether there were others: of a job reported as it went on, the last."""
+    """Return the last report of each job, and whether there were interim ones."""
     single = [report for report in run.reports if report.name != _ALL_CLIENTS] or run.reports
     by_process = {
         (report.name, report.host, report.group, report.pid or str(report.line)): report for report in single

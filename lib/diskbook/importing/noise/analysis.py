@@ -152,10 +152,10 @@ def _share(row: Mapping[Any, Any]) -> str:
 
 
 def pairs_table(scenario: Scenario, blocks: int) -> Html:
-    """How many pairs a difference takes, with what they cost; power 80 %, two-sided 5 %.
+    """Tabulate how many pairs it takes to find a difference, and their cost; power 80 %, two-sided 5 %.
 
-    Computed (`diskbook.stats.power`) from the spreads to plan with; what fresh machines of their own take is
-    resampled from real runs, and read.
+    The numbers follow from the spreads to plan with (`diskbook.stats.power`). Those of fresh machines are
+    resampled from real runs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`diskbook import --dataset azure-vm-noise-2024`: the components of `data/reference`, computed anew.
+"""`diskbook import --dataset azure-vm-noise-2024`: the components of `data/reference`, computed again.
 
 What is computed is defined in `spreads`. How the table was made is not known to the last detail, so numbers
 may differ for that reason alone; both are printed.

@@ -1,8 +1,8 @@
 """Numbered, checksummed blocks on a disk. Sent to a machine and run there by itself, with nothing but Python.
 
-    write      writes blocks one after another, each durable before the next; prints a line an acknowledgement
+    write      writes blocks one after another, each durable before the next; prints one line each
     verify     reads blocks back and says which are not what was written
-    take-over  verifies, then writes one block of its own: what a machine does that takes a disk over
+    take-over  verifies, then writes its own block: what a machine does that takes a disk over
 
 It prints a JSON document a line. Told to end (SIGTERM), `write` ends after the block in hand.
 """

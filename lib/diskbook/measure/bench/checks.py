@@ -1,6 +1,7 @@
 """Run a scenario's checks: attachments that Azure must refuse, data that must be intact, reservations.
 
-SCSI-3 persistent reservations of a shared disk, through `sg_persist` on its machines.
+The reservations are SCSI-3 persistent reservations of a shared disk, set through `sg_persist` on its
+machines.
 
 Options, output and the exit status 24 are those of the manual page sg_persist(8) of sg3_utils; every action
 and the type are among those that Microsoft lists for shared disks ("Share an Azure managed disk", supported

@@ -5,11 +5,12 @@ by byte. RTO is the time from the last acknowledgement of the failed machine to 
 both as the client gets them, and is the sum of its steps.
 
 That the first machine has failed is noticed by its connection, or by a silence of `SILENCE_S`: this stands
-for a cluster's heartbeat, whose own time-out adds to any real fail-over. The machine is switched off through
-Azure, which takes a while to say so; a disk is detached after that only ("machine off"), since Azure does
-one operation a machine at a time. With a real failure that step would not be there. Unverified on Azure.
+for a cluster's heartbeat, whose own time-out adds to any real fail-over. The machine is switched off
+through Azure, which takes a while to say so; a disk is detached after that only ("machine off"), since
+Azure does one operation a machine at a time. With a real failure that step would not be there. Unverified
+on Azure.
 
-What a failover test measures: when each block was acknowledged, and how long each step took.
+The records kept here hold when each block was acknowledged, and how long each step took.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Connections to the machines of one replicate, and its disks attached where a trial needs them.
+"""The rig of one replicate: connections to its machines, disks attached when needed, and detached jobs.
 
-Run a measuring tool on a machine as a detached job, and read what it left.
+The rig runs a measuring tool on a machine as a detached job and reads its results.
 
-A rig on hosts of the user's own: nothing is attached there, moved or brought back.
+On your own hosts a rig attaches, moves and recovers nothing.
 """
 
 from __future__ import annotations

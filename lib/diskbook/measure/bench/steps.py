@@ -1,12 +1,12 @@
-"""Steps around the trials of a replicate: those of disks. A scenario on volumes brings its own.
+"""Steps around the trials of a replicate: prepare its disks, run its checks. Volumes override these steps.
 
 What a scenario has beyond machines and disks is made before its checks, and played after its blocks. Such a
 scenario overrides these steps (`facts.neighbours`).
 
-Bring a disk into the state that it is measured in: filled, written over at random, its cache as asked.
+Before the first trial each disk is filled, written over at random, and its cache set.
 
-A disk that was only filled in order is in the state of a new file, which the writes of the first blocks would
-change while they are measured. So its working set is written over once before the first trial, unless
+A disk that was only filled in order is in the state of a new file, which the writes of the first blocks
+would change while they are measured. So its working set is written over once before the first trial, unless
 `Design.no_overwrite` says why not.
 """
 

@@ -1,21 +1,22 @@
-"""Run the planned trials: place the disk, have it in its state, run the tool, keep its output.
+"""Run the planned trials: attach the disk, wait where planned, run the tool, keep its output.
 
-A block is the unit of completion. A trial that fails is recorded with the tool's own message and tried
-once more; the run goes on either way.
+A block is the unit of completion. A trial that fails is recorded with the tool's own message and tried once
+more; the run goes on either way.
 
-Wait between the blocks of a replicate, so that they are spread over hours (`design.spread`).
+Blocks of a replicate can be spread over hours (`design.spread`).
 
 What sets a disk's latency wanders over hours; blocks of one hour share it, and their interval misses the
 lasting ratio (`diskbook.design.vocabulary.in_these_hours`).
 
-What machines say of themselves, kept in the ledger: facts once a placement, busy cores with each trial.
+The ledger keeps facts of each machine once per placement, and its busy cores with each trial.
 
-Attach a disk anew before the visits of an arm, as often as planned, and let it settle.
+Disks are attached again before the visits of an arm, as often as planned, and left to settle.
 
 Which visits these are is planned for all disks of a comparison alike (`scenario.attachments`). A disk is
 filled before that, so that nothing lies between the attach and the trial of one arm alone. A trial that is
 tried again meets its disk as it is, attached since before the first attempt; a block that is repeated whole
-has all its cycles again. On Azure an attach belongs to the control plane: it costs time, and no burst credit.
+has all its cycles again. On Azure an attach belongs to the control plane: it costs time, and no burst
+credit.
 """
 
 from __future__ import annotations

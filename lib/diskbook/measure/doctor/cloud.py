@@ -1,6 +1,6 @@
-"""What a run on Azure needs of its subscription and of the way there. Asks only; nothing is created.
+"""Check what a run on Azure needs: the subscription, the way there, and room for results here. Only reads.
 
-Whether runs can be written on this computer, with room for their results.
+The checks of this computer: whether runs can be written, with room for their results.
 """
 
 from __future__ import annotations

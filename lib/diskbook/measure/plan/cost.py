@@ -1,6 +1,6 @@
 """Sections of `diskbook plan` on creating and paying: offline, unless Azure or its prices are asked.
 
-Sections of `diskbook plan` for hosts of the user's own: what would be written there; it costs nothing.
+For your own hosts the sections say what would be written there. That costs nothing.
 """
 
 from __future__ import annotations

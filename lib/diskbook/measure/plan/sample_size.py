@@ -1,6 +1,7 @@
 """Plan a run before it is made: the time it takes, and how many replicates and blocks it needs.
 
-Which comparisons of a scenario will get no verdict on latency, since no single I/O tells a queue.
+Also names the comparisons that will get no verdict on latency, because no load of single I/Os can show a
+queue.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The beginning of a run: its folder, and the manifest that every later stage reads.
 
-Change settings of a run that has measured nothing, such as a size that Azure has no room for.
+A run without trials can change its settings, such as a size that Azure has no room for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a run has come to its end: all measured, analysed and torn down.
 
-Reads manifest and ledger as they are and imports nothing of the scenario, so that it is known at once. What
-it cannot read, or somebody else wrote, it calls unfinished: whoever goes on with the run then says why not.
+Reads manifest and ledger as they are and does not import the scenario, so that it is known at once. What it
+cannot read, or somebody else wrote, it calls unfinished: whoever resumes the run then says why not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A notebook executed in a process of its own, which ends with this one; nothing of Jupyter's is left."""
+"""A notebook executed in a separate process, which ends with this one; Jupyter leaves no files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run ended in, in words."""
+"""How a run ended, as a sentence."""
 
 from __future__ import annotations
 

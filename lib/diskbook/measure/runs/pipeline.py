@@ -1,4 +1,4 @@
-"""A whole run: the notebooks in order, each its own process, and the teardown, whatever happens."""
+"""A whole run: the notebooks in order, each its own process, and the teardown, also after an error."""
 
 from __future__ import annotations
 

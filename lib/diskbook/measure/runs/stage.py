@@ -1,4 +1,4 @@
-"""One stage of a run: its notebook, executed in a process of its own, followed and never left behind.
+"""One stage of a run: its notebook, executed in a separate process, followed and never left behind.
 
 Quick to import: a command starts the notebook first, and imports what it does with the result meanwhile.
 """

@@ -1,6 +1,6 @@
 """`diskbook sweep`: find what runs have left, in clouds and on this computer, and remove it.
 
-The report of a sweep as text.
+Also writes the report of a sweep as text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Files beside a scenario's file: the notebook that analyses its runs, and a module for that notebook.
+"""Files next to a scenario's file: the notebook that analyses its runs, and a module for that notebook.
 
 Both are code, and a run folder may be a stranger's. So nothing in a run folder leads to a file that is
-executed, neither a path nor a copy: notebook and module are taken from beside the scenario file that the user
-names on this command line, or else from the workbook itself. The manifest records their names, so that it can
-be said what is missing.
+executed, neither a path nor a copy: notebook and module are taken from the folder of the scenario file that
+the user names on this command line, or else from the workbook itself. The manifest records their names, so
+that it can be said what is missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Earlier runs as a run's history, in words: what their spread does for the intervals of its notebook."""
+"""Earlier runs as a run's history: what their spread does for the intervals of its notebook."""
 
 from __future__ import annotations
 

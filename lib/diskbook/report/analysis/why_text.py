@@ -1,4 +1,4 @@
-"""`diskbook why`: what throttled the cells of a run, and what its comparisons lack to be closed, in words."""
+"""`diskbook why`: what throttled the cells of a run, and what its comparisons lack to be closed."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`diskbook compare`: runs beside runs, a row a comparison, with the ratio of their ratios."""
+"""`diskbook compare`: runs next to runs, one row per comparison, with the ratio of their ratios."""

@@ -1,4 +1,4 @@
-"""Runs beside runs, as data: what changed, a row a comparison, the spread over runs, what was left out."""
+"""Several runs as data: what changed, one row per comparison, the spread over runs, what was left out."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One scenario over all its runs: for each comparison the range of its ratio, and its spread between runs.
 
 Nothing is pooled: runs of another provenance, of one replicate instead of several, or whose zone-redundant
-disks answer from elsewhere have rows of their own, and what asked another question is left out and named.
+disks answer from elsewhere have separate rows, and what asked another question is left out and named.
 """
 
 from __future__ import annotations

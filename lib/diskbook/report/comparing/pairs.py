@@ -1,4 +1,4 @@
-"""A row a comparison and run: each run's ratio, the ratio of ratios, and what may be said of it."""
+"""One row per comparison and run: each run's ratio, the ratio of ratios, and what may be said of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Headline answers of many runs side by side, and as a map of place and hour; nothing is pooled or judged.
 
-`compare` holds each run against a first one. Here runs of several scenarios, places and hours stand beside
-each other, each with its own ratio and interval, grouped by what they asked.
+`compare` holds each run against a first one. Here runs of several scenarios, places and hours are shown
+next to each other, each with its own ratio and interval, grouped by what they asked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The spread between three runs and more, comparison by comparison: an estimate of its own."""
+"""The spread between three runs and more, comparison by comparison: a separate estimate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a post: <name>.md, and its figures in a folder <name> beside it."""
+"""Writing a post: <name>.md, and its figures in a folder <name> next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answers of an analysed run, one sentence a comparison."""
+"""The answers of an analysed run, one sentence per comparison."""
 
 from __future__ import annotations
 

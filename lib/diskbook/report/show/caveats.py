@@ -1,4 +1,4 @@
-"""What speaks against the numbers of a run: a sentence a kind, with how often, where and what to do."""
+"""What speaks against the numbers of a run: one sentence per kind, with how often, where and what to do."""
 
 from __future__ import annotations
 

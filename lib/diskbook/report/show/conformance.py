@@ -1,4 +1,4 @@
-"""Closed or open by the protocol, in words and as folded tables: for reports, commands and imports."""
+"""Closed or open by the protocol, as text and as folded tables: for reports, commands and imports."""
 
 from __future__ import annotations
 

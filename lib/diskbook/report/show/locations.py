@@ -1,4 +1,4 @@
-"""Where a run was, in words: what stands beside its numbers where runs of many places are shown together."""
+"""Where a run was, as text, for pages and tables that show runs of many places together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the site: an index, a page a scenario, a page a run with its report, and the published figures."""
+"""Write the site: an index, one page per scenario, one per run with its report, and the published figures."""
 
 from __future__ import annotations
 

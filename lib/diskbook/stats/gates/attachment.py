@@ -1,10 +1,10 @@
 """Gate on attachment: were both disks attached as long ago and as often, and does that change their ratio?
 
-What an attach does to a disk: trials right after one against trials of the same visit after settling.
+The effect of an attach is measured: trials right after one against trials of the same visit after settling.
 
-Where one kind of disk is slow after an attach, a comparison of trials right after one prints that as the cost
-of the kind. Balanced attaches do not help. So arms are compared after settling, and trials right after the
-attach show whether that matters (`scenario.early`).
+Where one kind of disk is slow after an attach, a comparison of trials right after one prints that as the
+cost of the kind. Balanced attaches do not help. So arms are compared after settling, and trials right after
+the attach show whether that matters (`scenario.early`).
 """
 
 from __future__ import annotations

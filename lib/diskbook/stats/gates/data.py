@@ -1,14 +1,14 @@
 """Gates on trials: are there enough, did the tool keep its load, did the rate hold, are runs far out?
 
-Gate: numbers that cannot be true together, or are not of what was asked for, compare nothing.
+One gate refuses numbers that cannot be true together, or that do not match the request.
 
 Of closed loops `data.little_gate` judges the I/Os in flight, and more strictly; here are those of rates and
 pauses, and everything else that `stats.plausibility` looks at.
 
-Memory: whether the log ratio of one block tells that of the next, as where a disk's latency wanders.
+The gate on memory asks whether the log ratio of one block predicts that of the next.
 
-An interval over blocks takes them as independent. Where they are not it holds the ratio of the hours measured
-and misses the lasting one.
+An interval over blocks takes them as independent. Where they are not it holds the ratio of the hours
+measured and misses the lasting one.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def stationarity_gate(cells: Sequence[Cell]) -> Gate:
 
 @functools.cache
 def most_by_chance(n_trials: int) -> float:
-    """Trials that may move by chance alone in all but one comparison of a thousand."""
+    """Return how many trials chance alone moves at most, in 999 of 1,000 comparisons."""
     at_most = special.bdtr(np.arange(n_trials + 1), n_trials, stationarity.ALPHA)
     return float(np.searchsorted(at_most, 0.999))
 

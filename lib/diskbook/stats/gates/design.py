@@ -1,6 +1,6 @@
 """Gates on the design: were arms interleaved, in one zone, paired as said, and set up as asked?
 
-Per-cell counts that the gates judge: computed once for all cells, vectorised over trials.
+The counts per cell that the gates judge are computed once, vectorised over trials.
 """
 
 from __future__ import annotations

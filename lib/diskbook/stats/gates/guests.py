@@ -1,10 +1,10 @@
 """Gate on the guests: were both arms measured by machines alike, which had the processor that they needed?
 
-Kernel, driver, scheduler and write cache of a machine are part of what a trial measures. A difference between
-arms is a warning, unless the scenario itself compares devices or machines that differ so. A processor that
-the host took away, or a core that had no time left, makes a trial one of the machine.
+Kernel, driver, scheduler and write cache of a machine are part of what a trial measures. A difference
+between arms is a warning, unless the scenario itself compares devices or machines that differ so. A
+processor that the host took away, or a core that had no time left, makes a trial one of the machine.
 
-What is known of the guests of each cell: their facts, and how busy they were over its trials. Pure.
+The table of guests holds, per cell, their facts and how busy they were over its trials. Pure.
 """
 
 from __future__ import annotations

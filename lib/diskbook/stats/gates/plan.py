@@ -1,9 +1,10 @@
 """Gate on the plan: is all measured that was planned before the first trial?
 
-Who looks after every block and stops when the interval leaves out 1 finds a difference in 11 to 23 % of runs
-without any (simulated); so nothing is judged before the plan is complete, or has come to a planned look.
+Who looks after every block and stops when the interval leaves out 1 finds a difference in 11 to 23 % of
+runs without any (simulated); so nothing is judged before the plan is complete, or has come to a planned
+look.
 
-Planned looks: the level at which each is judged, so that all together err as often as one would.
+Planned looks are judged at a level at which all together err as often as one would.
 
 The same level at every look is Pocock's design (Biometrika 64, 1977, 191), here for Student's t with few
 replicates, where no table holds; so it is found by simulation, always with the same draws.

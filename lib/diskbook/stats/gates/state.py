@@ -1,8 +1,8 @@
 """Gate on the state of the disks: was it still changing while it was measured, and how was it made?
 
 A disk whose state changes gets faster or slower from block to block. What both arms share cancels in their
-ratio; what one has alone makes the ratio a matter of when it was measured. So the slope of the log ratio over
-the blocks, within replicates, decides, and the slope of each arm is said beside it.
+ratio; what one has alone makes the ratio a matter of when it was measured. So the slope of the log ratio
+over the blocks, within replicates, decides, and the slope of each arm is reported with it.
 """
 
 from __future__ import annotations

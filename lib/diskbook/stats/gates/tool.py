@@ -1,13 +1,11 @@
-"""Gate: what a comparison may say when its trials were not all measured by one version of one tool.
+"""Gates on the tool: were both arms measured by one version, and is the lateness of a held rate the disk's?
 
 A tool whose releases count differently (`Tool.releases`) is never pooled over them. On the emulator another
 tool may stand in for it, so a difference between the two is none.
 
-Gate on how a rate was offered: is the lateness that is compared the disk's alone? Pure.
-
 A held rate is offered by jobs of one I/O each (`tools.fio.held_rate`). Two things make the generator late
-rather than the disk. With few jobs an I/O that is slow by itself keeps its job's next one waiting. And what a
-stall held back is sent one after another in each job.
+rather than the disk. With few jobs an I/O that is slow by itself keeps its job's next one waiting. And what
+a stall held back is sent one after another in each job.
 """
 
 from __future__ import annotations

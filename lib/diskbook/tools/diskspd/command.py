@@ -1,10 +1,10 @@
 """Builder of DiskSpd's command lines, and strict reader of what a call of it left. No I/O here.
 
-As with fio the disk itself is measured ("#1", a physical drive), not a file on it; of a volume a file, which
-its prefilling makes. A line given word for word keeps its arguments but for the target: a disk cannot be made
-anew, so there -c becomes -f of the same size.
+As with fio the disk itself is measured ("#1", a physical drive), not a file on it; of a volume a file,
+which its prefilling makes. A line given word for word keeps its arguments but for the target: a disk cannot
+be rebuilt, so there -c becomes -f of the same size.
 
-Names the release of DiskSpd that machines get, and how they get it.
+Also names the release of DiskSpd that machines get, and how they get it.
 """
 
 from __future__ import annotations

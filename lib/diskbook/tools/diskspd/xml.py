@@ -4,7 +4,7 @@
 lists its targets; an outstanding I/O is of a thread and target, or of a thread (-O). Latencies are there with
 -L only, one-second counts with -D only. Version 2.2 writes ``Name="<unknown>"`` and bare ampersands.
 
-Reader of the load that a time span of a DiskSpd profile asks for. Compute only, no I/O.
+Also reads the load that a time span of a DiskSpd profile asks for. Compute only, no I/O.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Builder of fio's command lines, from a workload and a device. No I/O here.
 
-Translator of a DiskSpd line into options of fio, beyond what a workload says. No I/O here.
+Also translates a DiskSpd line into options of fio.
 """
 
 from __future__ import annotations

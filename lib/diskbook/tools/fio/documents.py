@@ -1,4 +1,4 @@
-"""Finder of fio's JSON documents in a file: text around them, several of them, a last one cut short.
+"""Finder of fio's JSON documents in a file: text around them, several of them, a truncated last one.
 
 Compute only, no I/O.
 """

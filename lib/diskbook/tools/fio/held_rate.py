@@ -1,20 +1,20 @@
 """How late a disk made the I/Os of a held rate, from fio's log of every I/O. Compute only, no I/O.
 
 The rate is offered by many jobs of one I/O each (`command._staggered`). The k-th I/O of a job is due k
-periods after its first (`usec_for_io` in fio's backend.c; `rate_process=linear`, its default). A job can send
-it unless its I/O before is still on the disk. So the latencies alone tell how late each was sent: fio's own
-late wake-ups, and the log's whole milliseconds, do not get into it.
+periods after its first (`usec_for_io` in fio's backend.c; `rate_process=linear`, its default). A job can
+send it unless its I/O before is still on the disk. So the latencies alone tell how late each was sent:
+fio's own late wake-ups, and the log's whole milliseconds, do not get into it.
 
 What a stall holds back a job sends one after another, and these wait for each other, which is the
 generator's doing. A disk that serves them side by side would have ended each no later than the one that it
 waited for, or than its own latency after it was due: the least that it can have taken. The more jobs, the
 closer the two are; `stats.gates.tool` refuses a ratio that depends on which one is taken.
 
-Jobs of several I/Os drain their queue before they sleep (`rate_ddir` in io_u.c), so that each I/O is late by
-what those before it take, stall or none. Nothing is told of their lateness, nor where reads and writes, or
-writes and their syncs, wait for each other in a job.
+Jobs of several I/Os drain their queue before they sleep (`rate_ddir` in io_u.c), so that each I/O is late
+by what those before it take, stall or none. Nothing is told of their lateness, nor where reads and writes,
+or writes and their syncs, wait for each other in a job.
 
-Reader of fio's log of every I/O, of any length: totals, histogram and series, in bounded memory.
+The log is read at any length: totals, histogram and series, in bounded memory.
 """
 
 from __future__ import annotations

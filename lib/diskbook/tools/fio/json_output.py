@@ -6,13 +6,13 @@ fio writes, possibly after lines such as ``fio: connected to NBD server``::
       "read" : { "total_ios" : 2250, "iops" : 898.9, "lat_ns" : { "mean" : 1129987.3, "N" : 2250,
       "bins" : { "1056768" : 1, "1089536" : 19 } } }, ... } ] }
 
-What an import meets besides is in `importing.fio.json_files`; the rules that a trial of a live run must keep
-are in `trial`.
+What an import meets besides is in `importing.fio.json_files`; the rules that a trial of a live run must
+keep are in `trial`.
 
-Jobs that fio's JSON sums up as one (group_reporting): it has name and options of one of them alone.
+Jobs may be summed up as one (group_reporting). That entry has name and options of one of them alone.
 
 The option itself is often not repeated (fio 3.33 leaves out options without a value), so what was done is
-held against what was asked for. Compute only, no I/O.
+compared with what was asked for. Compute only, no I/O.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Reader of latencies and histograms in fio's JSON, whichever version wrote it. Compute only, no I/O.
 
-fio 3 has `lat_ns`, `clat_ns` in ns and bins by latency; fio 2 has `lat`, `clat` in microseconds, no number of
-samples, and bins by their index.
+fio 3 has `lat_ns`, `clat_ns` in ns and bins by latency; fio 2 has `lat`, `clat` in microseconds, no number
+of samples, and bins by their index.
 
-Latency of a sync as fio's libaio engine reports it: the time of the write before is in it. Compute only.
+The latency of a sync, as fio's libaio engine reports it, includes the time of the write before.
 
-The engine calls fdatasync itself and does not note when (`fio_libaio_queue` in fio's engines/libaio.c), so a
-sync counts from the write that used the same I/O unit before: at depth 1 from the submission of the write it
-makes durable. Seen with fio 3.33 on a disk with planted delays of 7 ms for a write and 11 ms for a flush:
-19.99 ms for a sync by libaio, 11.48 ms by io_uring.
+The engine calls fdatasync itself and does not note when (`fio_libaio_queue` in fio's engines/libaio.c), so
+a sync counts from the write that used the same I/O unit before: at depth 1 from the submission of the write
+it makes durable. Seen with fio 3.33 on a disk with planted delays of 7 ms for a write and 11 ms for a
+flush: 19.99 ms for a sync by libaio, 11.48 ms by io_uring.
 """
 
 from __future__ import annotations

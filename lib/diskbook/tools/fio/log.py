@@ -5,11 +5,11 @@ IOPS; KiB/s), direction (0 read, 1 write, 2 trim), block size in bytes (0 where 
 interval), and columns that differ between versions and are not used: the fifth is an offset where one was
 asked for in old versions, a priority in new ones::
 
-    500, 2160107, 1, 4096, 0
+500, 2160107, 1, 4096, 0
 
 pyarrow reads the numbers; two threads, since it and numpy let go of the interpreter meanwhile.
 
-Series of fio's averaged logs: IOPS of all jobs and their mean latency by interval. Compute only, no I/O.
+Averaged logs become series: IOPS of all jobs and their mean latency by interval.
 
 The jobs' lines follow one another: time falls where the next job begins.
 """

@@ -1,4 +1,4 @@
-"""Which arm measures which kind of volume, and what it is held against; also where files alone tell it.
+"""Which arm measures which kind of volume, and what it is compared with; also where files alone tell it.
 
 Of a run that was made here the scenario says it. Imported results have a folder's name and no more: one
 that names a kind ("two-way", "nested mirror", "MAP") is taken at its word.

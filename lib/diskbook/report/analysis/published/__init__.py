@@ -1,1 +1,1 @@
-"""The articles: their published figures and set-ups, what these support, and ours beside them."""
+"""The articles: their published figures and set-ups, what these support, and ours next to them."""

@@ -1,6 +1,6 @@
 """Limits in force of a published set-up: what its disk and its machine were allowed, from `data/reference`.
 
-A published figure names its disk in words ("P30", "4 x P30", "1 TiB Premium SSD", options). The limits are
+A published figure names its disk as text ("P30", "4 x P30", "1 TiB Premium SSD", options). The limits are
 those that `diskbook.facts.catalog` gives a disk or machine of a run with the same settings.
 """
 

@@ -6,7 +6,6 @@ Of closed loops `data.little_gate` judges the I/Os in flight, and more strictly;
 pauses, and everything else that `stats.plausibility` looks at.
 
 The gate on memory asks whether the log ratio of one block predicts that of the next.
-
 An interval over blocks takes them as independent. Where they are not it holds the ratio of the hours
 measured and misses the lasting one.
 """

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import diskbook as db
+from diskbook.cli.limits import limits
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from diskbook.importing import public, run as importer
-from diskbook.importing.answers import of_run, post, questions, unpublished
+from diskbook.importing.answers import claims, of_run, post, questions, seen, unpublished
 from diskbook.report import figures
+from diskbook.report.analysis import why_text
 from diskbook.report.analysis.run import analyse
 from diskbook.report.comparing import measured
 from diskbook.report.post import answer as run_post
@@ -94,3 +98,30 @@ def test_runs_by_others_and_by_us_may_stand_together_with_a_sentence() -> None:
     measured._check_provenance({"theirs": "imported", "ours": "azure"})
     with pytest.raises(UsageError, match="emulated"):
         measured._check_provenance({"theirs": "imported", "ours": "emulated"})
+
+
+def test_claims_of_publications_have_a_verdict_and_a_computed_figure() -> None:
+    table = claims.judged().set_index("Claim")
+    assert set(table["Data set"]) == set(public.names())
+    assert Counter(table["Verdict"]) == {"not supported": 5, "capped": 2, "not measured": 1}
+    whys = " ".join(table["Why"])
+    for figure in (
+        "+0.109 (+0.042 to +0.176)",
+        "612 IOPS",
+        "-51.5 %",
+        "-13.9 %",
+        "62.8 times",
+        "5 of 8 sizes",
+    ):
+        assert figure in whys
+
+
+def test_caps_that_others_saw_stand_beside_documented_ones(e10: Path) -> None:
+    (cap,) = seen.caps("Standard_D16s_v3")
+    assert cap.machines == 2 and cap.rate.startswith("255.3 MB/s") and "Cockroach Labs" in cap.source
+    assert seen.caps("Standard_H16r") == () and "894,399" in seen.caps("Standard_L8s_v3")[0].rate
+    done = CliRunner().invoke(limits, ["Standard_D16s_v3"])
+    assert "seen by others" in done.output and "256 MB/s, burst unknown" in done.output
+    told = why_text.of_run(str(e10))
+    assert "Standard_D4s_v3, seen by others: E10 Standard SSD" in told
+    assert "seen by others" not in why_text.of_run("sample-zone-disks")

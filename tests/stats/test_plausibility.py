@@ -7,6 +7,7 @@ import math
 import pandas as pd
 import pytest
 
+from diskbook.report.analysis.run import analyse
 from diskbook.stats import limits, plausibility
 from diskbook.stats.plausibility import Asked, Doubt, Kind
 
@@ -202,3 +203,43 @@ def test_the_share_of_writes_is_unknown_where_a_direction_has_no_rate() -> None:
     reads, writes = row(iops=math.nan, ios=84_000.0), row("write", iops=1200.0)
     assert Kind.WRITES not in kinds([reads, writes], MIXED)
     assert Kind.WRITES in kinds([reads | {"iops": 10.0}, writes], MIXED)
+
+
+def test_reads_at_memory_speed_are_no_disks() -> None:
+    """Two ways to see it: 5 us per read, or 28 GiB/s where the limits are known; a fast disk is neither."""
+    alone = Asked(outstanding=1, block_size=4096, write_pct=0, runtime_s=30)
+    fast = {"outstanding": 1, "lat_p50_ms": 0.004, "lat_p99_ms": 0.006}
+    assert kinds([row(iops=200_000.0, lat_mean_ms=0.005, **fast)], alone) == [Kind.CACHE]
+    assert (
+        kinds([row(iops=14_000.0, lat_mean_ms=0.07, outstanding=1, lat_p50_ms=0.07, lat_p99_ms=0.1)], alone)
+        == []
+    )
+    deep = Asked(outstanding=64, block_size=32768, write_pct=0, runtime_s=30)
+    threads = {"outstanding": 64, "block_size_bytes": 32768, "lat_p50_ms": 0.06, "lat_p99_ms": 0.2}
+    limits_known = {"cap_disk_mb_s": 256.0, "cap_vm_cached_mb_s": 256.0}
+    buffered = row(iops=917_504.0, lat_mean_ms=64 / 917.504, **threads, **limits_known)
+    assert kinds([buffered], deep) == [Kind.CACHE] and found([buffered], deep)[0].grave
+    on_a_cap = {"iops": 8100.0, "lat_mean_ms": 64 / 8.1, "lat_p50_ms": 7.9, "lat_p99_ms": 9.0}
+    assert kinds([row(**(threads | limits_known | on_a_cap))], deep) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_hint"),
+    [
+        ({"lat_p50_ms": 94.0, "lat_p99_ms": 198.0}, True),
+        ({"lat_p50_ms": 94.0, "lat_p99_ms": 102.0}, False),  # one multiple alone
+        ({"lat_p50_ms": 60.0, "lat_p99_ms": 198.0}, False),
+        ({"lat_p50_ms": 94.0, "lat_p99_ms": 198.0, "cap_disk_mb_s": 20.0}, False),  # 16 of 20 MB/s: busy
+        ({"lat_p50_ms": 94.0, "lat_p99_ms": 198.0, "cap_disk_mb_s": 200.0}, True),
+    ],
+)
+def test_percentiles_at_multiples_of_100_ms_hint_at_a_quota(changed: dict[str, float], is_hint: bool) -> None:
+    hints = plausibility.quota_hints(pd.DataFrame([row(**changed)]))
+    assert bool(hints) == is_hint and all("CPU quota" in hint for hint in hints)
+
+
+def test_no_sample_has_reads_from_memory_or_a_quota() -> None:
+    for name in ("zone-disks", "shared-zrs", "s2d-azure", "disk-options", "nested-resiliency"):
+        a = analyse(f"sample-{name}")
+        assert not plausibility.quota_hints(a.trials)
+        assert Kind.CACHE not in {doubt.kind for doubt in a.compared.doubts}

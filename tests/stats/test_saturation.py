@@ -253,3 +253,28 @@ def test_a_trial_that_moves_within_itself_stands_on_no_cap() -> None:
 
     assert set(limits.label_cells(trials, series(0.001))["label"]) == {Label.UNASSESSED}
     assert set(limits.label_cells(trials, series(0.01))["label"]) == {Label.BELOW_CAP}
+
+
+@pytest.mark.parametrize(
+    ("spread", "named", "unnamed"),
+    [
+        (0.001, "a cap lies below", "the guest"),
+        (0.02, "the guest serialises", "or a cap"),
+        (None, ", or a cap", "since"),
+    ],
+)
+def test_one_io_at_a_time_is_a_cap_if_flat_and_a_lock_if_it_wanders(
+    spread: float | None, named: str, unnamed: str
+) -> None:
+    """4,000 IOPS at depths 1, 4 and 16, by their one-second rates."""
+    trials = measured({"lrs-z1": [at(1, 4000), at(4, 4000), at(16, 4000)]})
+    rng = np.random.default_rng(1)
+    series = None
+    if spread is not None:
+        rates = 4000 * np.exp(rng.normal(0, spread, 40))
+        rows = {"direction": "read", "second": np.arange(1.0, 41), "iops": rates}
+        series = pd.concat([pd.DataFrame(rows).assign(trial=name) for name in trials["trial"]])
+    cells = limits.label_cells(trials, series).set_index("workload")
+    for load in ("d4", "d16"):
+        evidence = cells.loc[load, "evidence"]
+        assert "one I/O is worked on at a time" in evidence and named in evidence and unnamed not in evidence

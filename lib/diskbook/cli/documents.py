@@ -572,12 +572,24 @@ class LimitRow(Record):
     note: str
 
 
+class SeenCap(Record):
+    """A cap that others saw on a VM size (docs/reference/public-data.md)."""
+
+    size: str
+    what: str = Field(description="which of its disks, and how it was reached")
+    rate: str
+    machines: Number = Field(description="null where it is not told")
+    date: str
+    source: str
+
+
 class Limits(Document):
-    """Documented disk limits of a VM size."""
+    """Documented disk limits of a VM size, and the caps that others saw."""
 
     COMMAND: ClassVar[str] = "limits"
 
     rows: list[LimitRow]
+    seen: list[SeenCap] = Field(description="measured by others")
 
 
 class NeededRow(Record):

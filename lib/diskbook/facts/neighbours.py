@@ -91,6 +91,8 @@ imported_limits = Neighbour("diskbook.importing.named_limits")
 """What is said of the limits of an imported run."""
 real_answers = Neighbour("diskbook.importing.answers.questions")
 """What public measurements of real Azure answer."""
+seen_caps = Neighbour("diskbook.importing.answers.seen")
+"""Caps that others saw, by VM size."""
 stores = Neighbour("diskbook.batch.stores.fetch")
 """Copies of runs in stores, and the folders that killed fetches have left."""
 catalogue = Neighbour("diskbook.batch.catalogue.read")

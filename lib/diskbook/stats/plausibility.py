@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.design.totals import CELL, measured_rows, trial_codes, trial_keys, trial_totals
+from diskbook.facts.units import MB
 
 FEW_IN_FLIGHT, MANY_IN_FLIGHT = 0.5, 1.3
 """Share of the outstanding I/Os that may be in flight by Little's law: below, the queue was idle, or latency
@@ -31,6 +32,11 @@ SHORT, LONG, LONG_S = 0.9, 1.25, 2.0
 RATE = 0.05
 BELOW_MEAN = 0.95
 """Part of the mean that p99 has to reach; bins of histograms are 2 % wide, those of logs up to 4 %."""
+MEMORY_MS, BEYOND_LIMITS = 0.02, 2.0
+"""Time per read below which memory answered, and multiple of the highest known limit that no disk reaches."""
+PERIOD_MS, NEAR_MS, PERIODS, IDLE = 100.0, 7.0, 5, 0.5
+"""Period of a CPU quota (Linux CFS), how near percentiles are to its multiples, how many of these, and the
+part of every known limit below which a disk is far from busy."""
 ABOVE_MEAN = 2.1
 """Multiple of the mean above which there is no p50: half of the I/Os alone would make a higher mean."""
 
@@ -43,6 +49,7 @@ class Kind(StrEnum):
     """What is doubted, from what spoils a number to what may have a reason."""
 
     IN_FLIGHT = "I/Os in flight"
+    CACHE = "reads at memory speed"
     MEDIAN = "p50 above the mean"
     WRITES = "share of writes"
     BYTES = "bytes an I/O"
@@ -63,6 +70,7 @@ _REMEDIES = {
         "look at the raw file for the unit of its latencies, the depth and the number of jobs; a queue that "
         "the tool leaves idle measures the tool"
     ),
+    Kind.CACHE: "read past the page cache (fio: direct=1), or a file much larger than memory",
     Kind.MEDIAN: "look at the unit of the percentiles, and whether they and the mean are of the same I/Os",
     Kind.WRITES: "look at the options of the tool: I/Os that were not asked for are in these numbers",
     Kind.BYTES: "look at the options of the tool: other jobs, or another block size, are in these numbers",
@@ -180,7 +188,7 @@ def _facts(
         name: np.where(there, np.bincount(at, values, len(totals)), np.nan)
         for name, values in (("ios", ios), ("done_iops", iops), ("written_iops", written))
     }
-    facts = totals[names].join(_farthest_percentiles(rows))
+    facts = totals[names].join(_farthest_percentiles(rows)).join(_limits(rows))
     known = [asked.get(name, _NOTHING) for name in facts["trial"].tolist()]
     numbers = np.array([[getattr(item, name) for name in _NUMBERS] for item in known], dtype=float)
     numbers = numbers.reshape(len(known), len(_NUMBERS))
@@ -203,6 +211,45 @@ def _farthest_percentiles(rows: pd.DataFrame) -> pd.DataFrame:
     )
     by_trial = parts.groupby(trial_codes(rows))
     return by_trial.agg({"p50_of_mean": "max", "p99_of_mean": "min"})
+
+
+def _limits(rows: pd.DataFrame) -> pd.DataFrame:
+    """By number of a trial: its MB/s, the highest limit of these, and its share of the lowest limit known."""
+    iops, mb_s = (rows.filter(regex=rf"^cap_(disk|vm)_.*{unit}$").astype(float) for unit in ("iops", "mb_s"))
+    rate = rows["iops"].astype(float)
+    done = rate * rows["block_size_bytes"].astype(float) / MB
+    share = pd.concat([rate / iops.min(axis=1), done / mb_s.min(axis=1)], axis=1).max(axis=1)
+    parts = pd.DataFrame({"read_mb_s": done, "most_mb_s": mb_s.max(axis=1), "share": share})
+    return parts.groupby(trial_codes(rows)).agg({"read_mb_s": "sum", "most_mb_s": "max", "share": "sum"})
+
+
+def quota_hints(trials: pd.DataFrame) -> list[str]:
+    """Say which cells stall as under a CPU quota: percentiles at multiples of 100 ms, the disk far from busy.
+
+    A container that has used up its quota sleeps until the next period of 100 ms begins, whatever the disk.
+
+    Parameters
+    ----------
+    trials
+        Table of a run.
+    """
+    rows = measured_rows(trials)
+    names = [name for name in ("lat_p50_ms", "lat_p95_ms", "lat_p99_ms", "lat_p999_ms") if name in rows]
+    values = rows[names].to_numpy(float, na_value=np.nan)
+    periods = np.round(values / PERIOD_MS)
+    near = (np.abs(values - PERIOD_MS * periods) <= NEAR_MS) & (periods >= 1) & (periods <= PERIODS)
+    distinct = [len(set(of_row[kept])) for of_row, kept in zip(periods, near, strict=True)]
+    known = _limits(rows).reindex(trial_codes(rows)).set_axis(rows.index)
+    stalls = (np.array(distinct) >= 2) & ~(known["share"] > IDLE)
+    cells = (
+        pd.Series(stalls, rows.index).groupby([rows[name] for name in CELL], sort=False).mean().reset_index()
+    )
+    return [
+        f"{arm}, {load}: percentiles at multiples of {PERIOD_MS:.0f} ms far below every known limit: a CPU "
+        "quota of the container may stall it, not the disk. What helps: measure without the quota"
+        for arm, load, share in cells.itertuples(index=False, name=None)
+        if share > 0.5
+    ]
 
 
 @dataclass(frozen=True)
@@ -230,6 +277,13 @@ def _in_flight_words(row: Row) -> str:
     return (
         f"IOPS x mean latency is {_multiple(share)} the {outstanding}: latencies have a wrong unit, or {why}"
     )
+
+
+def _memory(facts: pd.DataFrame) -> pd.Series:
+    """Reads faster than any disk: by the time of each, or by a rate twice the highest known limit."""
+    each_ms = 1000 * facts["asked_outstanding"] / facts["iops"].where(facts["iops"] > 0)
+    is_fast = (each_ms < MEMORY_MS) | (facts["read_mb_s"] > BEYOND_LIMITS * facts["most_mb_s"])
+    return is_fast & (facts["written_iops"] == 0) & (facts["done_iops"] > 0) & ~facts["held_back"]
 
 
 def _writes(facts: pd.DataFrame) -> pd.Series:
@@ -266,6 +320,12 @@ def _time(facts: pd.DataFrame) -> pd.Series:
 
 _LOOKS = (
     _Look(Kind.IN_FLIGHT, _in_flight, _in_flight_words, True),
+    _Look(
+        Kind.CACHE,
+        _memory,
+        lambda row: f"{row['read_mb_s']:,.0f} MB/s are read: the page cache answers, not the disk",
+        True,
+    ),
     _Look(
         Kind.MEDIAN,
         lambda facts: facts["p50_of_mean"] > ABOVE_MEAN,

@@ -57,9 +57,10 @@ _ALIKE_LOAD = ["kind", "block_size_bytes", "outstanding"]
 
 ONE_AT_A_TIME = 1.25
 """A rate up to so many times that of a single I/O needs no second one in flight."""
-SERIALISED = (
-    "one I/O is worked on at a time: the guest serialises them (by a lock of the file system, for one), or a "
-    "cap lies below the rate of a single I/O"
+SERIALISED = "one I/O is worked on at a time: "
+_GUEST, _CAP = (
+    "the guest serialises them (by a lock of the file system, for one)",
+    "a cap lies below the rate of a single I/O",
 )
 
 
@@ -67,8 +68,8 @@ SERIALISED = (
 class _Cells:
     """Cells of a run as arrays, one element a cell; `latency_ms`, `rate`, `n_trials` are [cell, replicate].
 
-    `squares` and `df` are of log rates around their means in each replicate; `moves` says that most trials
-    move within themselves (`series.moving_trials`).
+    `squares` and `df` are of log rates around their means in each replicate; `moves` and `flat` say
+    that most trials move within themselves, or hardly do (`series.moving_trials`, `series.flat_trials`).
     """
 
     table: pd.DataFrame
@@ -80,6 +81,7 @@ class _Cells:
     below: np.ndarray
     steady: np.ndarray
     moves: np.ndarray
+    flat: np.ndarray
     squares: np.ndarray
     df: np.ndarray
     latency_ms: np.ndarray
@@ -223,6 +225,7 @@ def _arrays(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> _Cel
         below=(cells["n_on_limit"] == 0).to_numpy(),
         steady=steady,
         moves=_most(totals, "moves", code, len(cells)),
+        flat=_most(totals, "flat", code, len(cells)),
         squares=squares,
         df=df,
         latency_ms=_by_place(pd.Series(latency).groupby(place).median(), shape),
@@ -351,8 +354,17 @@ def _asks(cells: _Cells, place: int, needed: float, reference: _Reference) -> st
     has = f"{cells.in_flight[place]:.0f} give no more"
     if not cells.closed[place]:
         has = f"{cells.in_flight[place]:.1f} were"
-    serial = f", so {SERIALISED}" if needed < ONE_AT_A_TIME and reference.depth == 1 else ""
+    serial = f", so {_serialised(cells, place)}" if needed < ONE_AT_A_TIME and reference.depth == 1 else ""
     return f"this rate needs {needed:.1f} I/Os in flight at {at}; {has}{serial}"
+
+
+def _serialised(cells: _Cells, place: int) -> str:
+    """Name what lets one I/O through at a time: a cap is flat within trials, a lock is not; else both."""
+    if cells.flat[place]:
+        return f"{SERIALISED}{_CAP}, since the rate is flat within trials"
+    if cells.moves[place]:
+        return f"{SERIALISED}{_GUEST}, since the rate wanders within trials, and a cap's does not"
+    return f"{SERIALISED}{_GUEST}, or {_CAP}"
 
 
 def _unassessed(multiple: float, reference: _Reference, in_part: bool) -> str:

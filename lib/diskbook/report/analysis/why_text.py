@@ -14,7 +14,7 @@ from diskbook.facts.errors import UsageError, unknown
 from diskbook.report.analysis.run import Analysis, analyse, analyse_with
 from diskbook.report.show import caveats, conformance, facts
 from diskbook.report.show.analysed import Analysed
-from diskbook.stats import diagnosis
+from diskbook.stats import diagnosis, plausibility
 from diskbook.stats.protocol import Conformance
 
 
@@ -36,9 +36,17 @@ class Diagnosed:
         lines = [
             f"{a.provenance}: run {a.run.name}; a cell is one arm under one workload",
             *self.limits,
+            *self._seen(),
             *([f"{caveats.HEAD}:", *(f"  {line}" for line in self.doubts)] if self.doubts else []),
         ]
         return "\n".join([*lines, diagnosis.text(list(self.findings)), platform_text(self.cells)])
+
+    def _seen(self) -> list[str]:
+        """Caps that others saw on the machines of the run; none beside emulated numbers."""
+        if Provenance.EMULATED in self.analysis.provenance:
+            return []
+        sizes = dict.fromkeys(machine.size for machine in self.analysis.scenario.machine)
+        return [f"{size}, {item.words}" for size in sizes for item in neighbours.seen_caps.caps(size)]
 
 
 def of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
@@ -88,7 +96,12 @@ def of_analysis(
     ]
     places = {(finding.arm, finding.workload) for finding in chosen}
     cells = a.cells[[place in places for place in zip(a.cells["arm"], a.cells["workload"], strict=True)]]
-    return Diagnosed(a, chosen, cells, _doubted(a, places), limits)
+    hints = [
+        hint
+        for hint in plausibility.quota_hints(a.trials)
+        if tuple(hint.partition(":")[0].split(", ")) in places
+    ]
+    return Diagnosed(a, chosen, cells, [*_doubted(a, places), *hints], limits)
 
 
 def platform_text(cells: pd.DataFrame) -> str:

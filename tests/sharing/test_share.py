@@ -159,3 +159,11 @@ def test_what_was_imported_or_has_no_trials_is_not_shared(tmp_path: Path) -> Non
         share.prepare(short_run(tmp_path / "a", provenance="imported"))
     with pytest.raises(UsageError, match="has no trials yet"):
         share.prepare(short_run(tmp_path / "b", trials=0))
+
+
+def test_a_time_in_a_message_is_no_secret(tmp_path: Path) -> None:
+    """A clock time stands in many places, so one that was replaced elsewhere refuses no run."""
+    run = short_run(tmp_path / "mine")
+    run.append("notice", text="it is deallocated at 14:48 UTC, or stopped at 14:57:03", about="14:48")
+    run.append("expiry", machine="r1-vm1", deallocated_utc="2026-11-24T14:48+00:00")
+    assert share.prepare(run).content

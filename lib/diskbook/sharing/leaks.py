@@ -49,7 +49,8 @@ class Leaks:
 
     def __init__(self, originals: Iterable[str], allowed: Collection[str]) -> None:
         kept = {word.casefold() for word in allowed}
-        texts = {text.casefold() for text in originals} - kept
+        private = (text for text in originals if re.search("[A-Za-z]", text) or pseudonyms.is_private(text))
+        texts = {text.casefold() for text in private} - kept
         self._whole = sorted(text for text in texts if len(text) >= _LEAST and not text.isdecimal())
         # Words that may each stay make up an original by chance, when they follow one another.
         parts = {part for word in kept for part in _PART.split(word)}

@@ -52,7 +52,8 @@ _WORDS = (
 """Words of fio, of block devices and of the workbook. A key of several words is written without spaces."""
 _AMOUNT = re.compile(
     r",?\d{1,15}(\.\d{1,9})?(ns|us|ms|s|m|h|k|kb|mb|gb|kib|mib|gib|iops|%)?,?|fio-\d[\w.-]{1,20}"
-    r"|([A-Z][a-z]{2} ){2}[ \d]\d \d\d:\d\d:\d\d \d{4}|\d{1,3}(,\d{3})+(\.\d+)?|[a-z]{1,9}\d?-az\d|\d{1,2}:\d\d",
+    r"|([A-Z][a-z]{2} ){2}[ \d]\d \d\d:\d\d:\d\d \d{4}|\d{1,3}(,\d{3})+(\.\d+)?|[a-z]{1,9}\d?-az\d"
+    r"|\d{1,2}:\d\d",
     re.IGNORECASE,
 )
 _OWN_PROSE = frozenset(

@@ -18,7 +18,7 @@ this page from `checks/formats.py`.
 
 Any other table of results (CSV, TSV, Parquet, Excel) is read with `--columns`, which names the column of each
 field ([Import results](../how-to/import.md) lists them). It is refused without a rate, a block size, or what
-tells reads from writes. A row that is no measurement is left out and named.
+tells reads from writes. A row that is not a measurement is left out and named.
 
 """
 _FIO_TEXT, _FIO_JSON, _FIO_LOG = "fio, normal text", "fio, JSON and json+", "fio, log"

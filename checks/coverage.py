@@ -27,6 +27,7 @@ from checks import (
     coverage_held,
     coverage_knee,
     coverage_limits,
+    coverage_looks,
     coverage_noise,
     coverage_outlooks,
     coverage_percentiles,
@@ -70,6 +71,7 @@ PARTS = {
     "outlooks": Part(coverage_outlooks, 4_000, 500),
     "hidden limits": Part(coverage_limits, 160, 40),
     "attach effects": Part(coverage_attach, 1_000, 200),
+    "planned looks": Part(coverage_looks, 4_000, 1_000),
 }
 
 LEGEND = """\

@@ -11,6 +11,7 @@ from checks import (
     coverage_held,
     coverage_knee,
     coverage_limits,
+    coverage_looks,
     coverage_noise,
     coverage_outlooks,
     coverage_percentiles,
@@ -330,6 +331,24 @@ def _most(shares: Sequence[float]) -> str:
     return f"{100 * min(shares):.0f} to {100 * max(shares):.0f}" if shares else ""
 
 
+def of_looks(rows: Iterable[coverage_looks.Row]) -> str:
+    """What runs that stop at planned looks find, as a table: a line a design and effect."""
+    heads = ("Looks after blocks", "Headlines", "Effect, s.d.", "False alarms, %", "Coverage, %")
+    heads += ("Naive interval covers, %", "Width / naive", "Blocks")
+    lines = [
+        (
+            ", ".join(map(str, row.cell.looks)),
+            str(row.cell.headlines),
+            f"{row.cell.effect:g}",
+            "" if math.isnan(row.false) else f"{100 * row.false:.1f}",
+            *(f"{100 * share:.1f}" for share in (row.covers, row.naive_covers)),
+            *(f"{row.width_ratio:.2f}", f"{row.blocks:.1f}"),
+        )
+        for row in rows
+    ]
+    return _markdown(heads, lines)
+
+
 def write(
     path: Path,
     rows: Sequence[coverage_cells.Row],
@@ -342,6 +361,7 @@ def write(
     outlooks: Iterable[coverage_outlooks.Row],
     limits: Iterable[coverage_limits.Row],
     attach: Iterable[coverage_attach.Row],
+    looks: Iterable[coverage_looks.Row],
 ) -> None:
     """Put tables into a document, between its two marks, with their summary first.
 
@@ -365,6 +385,7 @@ def write(
         "The gate of stationarity": of_stationarity(steady),
         "Hidden limits": of_limits(planted),
         "Attach effects": of_attach(attach),
+        "Planned looks": of_looks(looks),
     }
     text = "\n\n".join(f"### {head}\n\n{body}" for head, body in tables.items())
     before, after = around(path)

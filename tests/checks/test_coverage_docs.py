@@ -111,7 +111,7 @@ def test_a_cell_fails_beyond_three_standard_errors_on_either_side(coverage: floa
 def test_tables_go_between_the_marks_with_their_summary_first(tmp_path: Path) -> None:
     path = tmp_path / "doc.md"
     path.write_text(f"before\n{coverage_docs.BEGIN}\nold\n{coverage_docs.END}\nafter\n")
-    coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [], [], [])
+    coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [], [], [], [])
     text = path.read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     summed_up, of_condition = (
@@ -121,7 +121,7 @@ def test_tables_go_between_the_marks_with_their_summary_first(tmp_path: Path) ->
     assert text.index(summed_up) < text.index(of_condition)
     path.write_text("no marks")
     with pytest.raises(UsageError, match="put them where the tables belong"):
-        coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [], [], [])
+        coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [], [], [], [])
 
 
 def test_the_worst_cell_comes_first_and_known_limits_are_left_out_beside_it() -> None:

@@ -29,6 +29,7 @@ WANTED = {
     "6-compare-runs",
     "7-real-noise",
     "8-campaign",
+    "9-pool",
     *ANALYSES,
 }
 EXTRA_KEYS = ["metadata.papermill", "cell.metadata.papermill", "cell.metadata.execution"]

@@ -20,6 +20,7 @@ def changes(
     title: str,
     provenance: str,
     ax: Axes | None,
+    ranges: Sequence[tuple[float, float]] = (),
 ) -> Axes:
     """Draw rows of changes, and below them the interval of each scope that has one.
 
@@ -33,10 +34,14 @@ def changes(
         What is compared, and where the numbers come from.
     ax
         Axes to draw into; by default new ones.
+    ranges
+        Interval of each row; NaN for none.
     """
     axes = ax or _new()
     for place, values in enumerate(rows.values()):
         axes.plot(values, np.full(len(values), place), "o", alpha=0.7)
+    for place, reach in enumerate(ranges):
+        axes.plot(reach, [place, place], "-", color="grey", linewidth=1.5, zorder=1)
     drawn = [estimate for estimate in scopes if estimate.has_interval]
     for place, estimate in enumerate(drawn, len(rows)):
         axes.plot(estimate.ci_pct, [place, place], "-", color="black", linewidth=2)

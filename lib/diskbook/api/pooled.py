@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from diskbook.api import card, explore, plot
+from diskbook.api import card, explore, plot, pool_parts
 from diskbook.api.comparison import ComparisonResult
 from diskbook.api.results import RunResults, open_run
 from diskbook.api.scope import ScopeEstimate
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
+from diskbook.facts.quantities import many
 from diskbook.results.manifest import origin
 from diskbook.stats import intervals
 from diskbook.stats.intervals import LEVEL, Interval
@@ -39,7 +40,13 @@ class PooledComparison:
     runs_like_these
         The same mean; its error comes from the spread between runs (Student's t, from 3 runs on).
     runs
-        One row a run: `run`, `ratio`, `n_replicates`.
+        One row a run: `run`, `ratio`, `n_replicates`, and `low`, `high` of the run alone (NaN without).
+    components
+        One row per component of the spread: `component`, `n`, `sd_pct`, and `why` it is not told.
+    leave_one_out
+        The change over runs like these without each run (`left_out`), with its interval and verdict.
+    would_change
+        What would change the answer, in sentences.
     left_out
         Runs whose number is withheld, each with its reason.
     exploratory
@@ -54,20 +61,26 @@ class PooledComparison:
     these_runs: ScopeEstimate
     runs_like_these: ScopeEstimate
     runs: pd.DataFrame = field(compare=False)
+    components: pd.DataFrame = field(compare=False)
+    leave_one_out: pd.DataFrame = field(compare=False)
+    would_change: tuple[str, ...]
     left_out: tuple[str, ...]
     exploratory: str
     provenance: str
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the change of every run, and the interval of each scope.
+        """Draw a forest plot: the change of every run and of each scope, with intervals.
 
         Parameters
         ----------
         ax
             Axes to draw into; by default new ones.
         """
-        rows = {str(row["run"]): np.array([100 * (row["ratio"] - 1)]) for row in self.runs.to_dict("records")}
-        return plot.changes(rows, (self.these_runs, self.runs_like_these), self._name, self.provenance, ax)
+        table = self.runs.to_dict("records")
+        rows = {str(row["run"]): np.array([100 * (row["ratio"] - 1)]) for row in table}
+        ranges = [(100 * (row["low"] - 1), 100 * (row["high"] - 1)) for row in table]
+        scopes = self.these_runs, self.runs_like_these
+        return plot.changes(rows, scopes, self._name, self.provenance, ax, ranges)
 
     @property
     def _name(self) -> str:
@@ -105,7 +118,7 @@ class PooledRuns:
     @property
     def trials(self) -> pd.DataFrame:
         """Trials of all runs; column `run` says of which."""
-        return pd.concat([run.trials for run in self._runs], ignore_index=True)
+        return pd.concat([run.trials.assign(run=run.name) for run in self._runs], ignore_index=True)
 
     def compare(
         self,
@@ -129,13 +142,15 @@ class PooledRuns:
         items = [run.compare(arm, base_arm, **kwargs) for run in self._runs]  # type: ignore[arg-type]
         for other in self._runs[1:]:
             _refuse_other_question(self._runs[0], other, arm, base_arm, workload)
+        analyses = {id(item): run.analysis for item, run in zip(items, self._runs, strict=True)}
         kept = [item for item in items if not math.isnan(item.change_pct)]
         left_out = tuple(
             f"{item.run} left out, {item.verdict}: {item.reason}" for item in items if item not in kept
         )
         if len(kept) < 2:
             raise UsageError(f"pool: fewer than two runs have a number; {'; '.join(left_out)}")
-        return _pooled(kept, left_out)
+        blocks = pd.concat([pool_parts.labelled(item, analyses[id(item)]) for item in kept])
+        return _pooled(kept, left_out, blocks)
 
     def __repr__(self) -> str:
         return f"<{len(self._runs)} runs pooled: {', '.join(self.names)}>"
@@ -147,7 +162,8 @@ def pool(runs: Iterable[RunResults | str | Path]) -> PooledRuns:
     Parameters
     ----------
     runs
-        Opened runs, or names or folders of runs. A run that is there twice counts once.
+        Opened runs, or names or folders of runs. A run that is there twice counts once, also as a copy
+        under another name.
 
     Raises
     ------
@@ -156,7 +172,7 @@ def pool(runs: Iterable[RunResults | str | Path]) -> PooledRuns:
         measured ones.
     """
     opened = [run if isinstance(run, RunResults) else open_run(run) for run in runs]
-    distinct = list({explore.identity(run.analysis): run for run in opened}.values())
+    distinct = [opened[place] for place in pool_parts.distinct([run.analysis for run in opened])]
     if len(distinct) < 2:
         raise UsageError("pool needs two runs or more; a run that is there twice counts once")
     emulated = {Provenance.EMULATED in run.provenance for run in distinct}
@@ -168,17 +184,31 @@ def pool(runs: Iterable[RunResults | str | Path]) -> PooledRuns:
 
 
 def headlines(names: Sequence[str]) -> Iterator[str]:
-    """Write one line per headline comparison of runs pooled, in the order of the first; refusals as well."""
+    """Write each headline comparison of runs pooled, in the order of the first; refusals as well."""
     pooled, rows = pool(names), open_run(names[0]).comparisons
     keys = ["arm", "base_arm", "workload", "direction", "metric"]
     for arm, base, *load in rows.loc[rows["family"] == "headline", keys].drop_duplicates().to_numpy():
         try:
-            yield repr(pooled.compare(arm, base, **dict(zip(keys[2:], load, strict=True))))
+            result = pooled.compare(arm, base, **dict(zip(keys[2:], load, strict=True)))
+            yield repr(result)
+            yield from (f"  {line}" for line in _lines(result))
         except UsageError as error:  # the gates withhold its numbers
             yield f"{arm} / {base}, {load[0]}: {error}"
     for run in pooled._runs:
         if shared := origin(run.analysis.manifest):
             yield f"{run.name}: {shared}"
+
+
+def _lines(result: PooledComparison) -> Iterator[str]:
+    """Write what a pooled comparison rests on: its runs, components, and what would change it."""
+    for row in result.runs.to_dict("records"):
+        change, low, high = (100 * (row[name] - 1) for name in ("ratio", "low", "high"))
+        reach = "" if math.isnan(low) else f" ({low:+.1f} to {high:+.1f} %)"
+        yield f"run {row['run']}: {change:+.1f} %{reach}, {many(row['n_replicates'], 'replicate')}"
+    for row in result.components.to_dict("records"):
+        told = f"s.d. {row['sd_pct']:.2g} %, {row['n']} of them"
+        yield f"spread between {row['component']}s: {row['why'] or told}"
+    yield from result.would_change
 
 
 def _refuse_other_question(first: RunResults, other: RunResults, *asked: str) -> None:
@@ -187,7 +217,9 @@ def _refuse_other_question(first: RunResults, other: RunResults, *asked: str) ->
         raise UsageError(f"pool: run {other.name} asked something else than {first.name}: {difference}")
 
 
-def _pooled(items: Sequence[ComparisonResult], left_out: tuple[str, ...]) -> PooledComparison:
+def _pooled(
+    items: Sequence[ComparisonResult], left_out: tuple[str, ...], blocks: pd.DataFrame
+) -> PooledComparison:
     means = [item.blocks.groupby("replicate")["log_ratio"].mean().to_numpy() for item in items]
     first = items[0]
     runs = pd.DataFrame(
@@ -195,8 +227,12 @@ def _pooled(items: Sequence[ComparisonResult], left_out: tuple[str, ...]) -> Poo
             "run": [item.run for item in items],
             "ratio": [math.exp(of_run.mean()) for of_run in means],
             "n_replicates": [len(of_run) for of_run in means],
+            "low": [item.scope.low for item in items],
+            "high": [item.scope.high for item in items],
         }
     )
+    general = runs_like_these(means)
+    without = pool_parts.leave_one_out(list(runs["run"]), means, runs_like_these)
     return PooledComparison(
         arm=first.arm,
         base_arm=first.base_arm,
@@ -204,8 +240,11 @@ def _pooled(items: Sequence[ComparisonResult], left_out: tuple[str, ...]) -> Poo
         direction=first.direction,
         metric=first.metric,
         these_runs=these_runs(means),
-        runs_like_these=runs_like_these(means),
+        runs_like_these=general,
         runs=runs,
+        components=pool_parts.components(blocks),
+        leave_one_out=without,
+        would_change=tuple(pool_parts.would_change(general, means, without)),
         left_out=left_out,
         exploratory=next((item.exploratory for item in items if item.exploratory), ""),
         provenance="+".join(sorted({item.provenance for item in items})),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -17,6 +18,7 @@ from diskbook.facts.units import parse_percent
     epilog=examples(
         "diskbook compare sample-zone-disks my-run",
         "diskbook compare --json sample-zone-disks my-run",
+        "diskbook compare sample-zone-disks my-run --fail-over 5% --bench-json bench.json",
         "diskbook compare --scenario zone-disks",
     )
 )
@@ -26,6 +28,12 @@ from diskbook.facts.units import parse_percent
 )
 @click.option("--runs", "place", metavar="DIR or STORE", help="With --scenario: where its runs are.")
 @click.option("--fail-over", metavar="PERCENT", help="End with 3 when one is worse by more, e.g. 5%.")
+@click.option(
+    "--bench-json",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write latencies for github-action-benchmark.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Print what changed, intervals, and footnotes as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
@@ -35,6 +43,7 @@ def compare(
     scenario: str | None,
     place: str | None,
     fail_over: str | None,
+    bench_json: Path | None,
     verbose: bool,
     as_json: bool,
     as_markdown: bool,
@@ -54,18 +63,28 @@ def compare(
     if as_json + as_markdown + as_csv > 1:
         raise UsageError("--json, --md and --csv are one choice: give one of them")
     if scenario is not None:
-        if runs or fail_over is not None:
-            raise UsageError("--scenario takes all runs there are: leave out RUN and --fail-over")
+        if runs or fail_over is not None or bench_json is not None:
+            raise UsageError(
+                "--scenario takes all runs there are: leave out RUN, --fail-over and --bench-json"
+            )
         _over_runs(scenario, place, as_json, as_markdown, as_csv)
         return
     if place is not None:
         raise UsageError("--runs goes with --scenario; a RUN elsewhere is named by its path or address")
     from diskbook.cli import document_of
-    from diskbook.report.comparing import compared, fail_over as limits, tables, terminal
+    from diskbook.report.comparing import (
+        bench_json as benches,
+        compared,
+        fail_over as limits,
+        tables,
+        terminal,
+    )
 
     share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
     beside = compared.compare(runs)
     outcome = None if share is None else limits.judge(beside, share)
+    if bench_json is not None:
+        click.echo(benches.write(beside, bench_json), err=True)
     if as_json:
         show_json(document_of.compare(beside, outcome))
     elif as_csv:
@@ -84,8 +103,9 @@ def compare(
 def pool(names: tuple[str, ...]) -> None:
     """Take two or more runs of one question together.
 
-    Prints one line per headline comparison: the change over these runs, and over runs like these from three
-    runs on.
+    Prints each headline comparison: the change over these runs, and over runs like these from three runs on.
+    Below it stand the runs, what the spread comes from, and what would change the answer. The notebook
+    9-pool.ipynb has the same with a picture.
     """
     from diskbook.api import pooled
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from diskbook.cli import document_of
 from diskbook.cli.compare import compare
 from diskbook.report.comparing import compared, spread
-from diskbook.report.comparing.pairs import LeftOut
+from diskbook.report.comparing.pairs import LeftOut, label
 from diskbook.report.figures.export import as_svg
 from diskbook.results.run import Run
 from support import beside
@@ -127,3 +127,25 @@ def test_twenty_runs_take_at_most_five_seconds(runs: dict[str, Run], tmp_path: P
     began = time.process_time()  # others may have the processor as well
     assert document_of.compare(compared.compare([str(name) for name in names])).text
     assert time.process_time() - began < 5
+
+
+def test_latencies_are_written_for_continuous_benchmarking(runs: dict[str, Run], tmp_path: Path) -> None:
+    folders = [runs[name].folder for name in ("default", "slower")]
+    done = command(*folders, "--bench-json", tmp_path / "bench.json")
+    assert done.exit_code == 0 and "left out: 0 rates, of which more is better" in done.stderr
+    rows = json.loads((tmp_path / "bench.json").read_text())
+    found = json.loads(command("--json", *folders).stdout)["comparisons"]
+    keys = ("arm", "base_arm", "workload", "direction", "metric")
+    records = {label([row[key] for key in keys]): row for row in found}
+    assert rows and len(rows) <= len(records)
+    for row in rows:
+        assert set(row) == {"name", "unit", "value", "range", "extra"}
+        pair = records[row["name"]]
+        assert row["value"] == pytest.approx(pair["ratio_of_ratios"], rel=1e-5)
+        assert float(row["range"].removeprefix("± ")) == pytest.approx(
+            (pair["high"] - pair["low"]) / 2, rel=1e-3
+        )
+        assert row["extra"].split(";")[0] == (pair["verdict"] or "no verdict")
+    assert any(row["extra"].startswith("difference") for row in rows)
+    three = command(*folders, runs["again"].folder, "--bench-json", tmp_path / "three.json")
+    assert three.exit_code and "--bench-json takes two runs" in str(three.exception)

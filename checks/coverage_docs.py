@@ -333,8 +333,10 @@ def _most(shares: Sequence[float]) -> str:
 
 def of_looks(rows: Iterable[coverage_looks.Row]) -> str:
     """What runs that stop at planned looks find, as a table: a line a design and effect."""
-    heads = ("Looks after blocks", "Headlines", "Effect, s.d.", "False alarms, %", "Coverage, %")
-    heads += ("Naive interval covers, %", "Width / naive", "Blocks")
+    heads = (
+        *("Looks after blocks", "Headlines", "Effect, s.d.", "False alarms, %", "Coverage, %"),
+        *("Naive interval covers, %", "Width / naive", "Blocks"),
+    )
     lines = [
         (
             ", ".join(map(str, row.cell.looks)),

@@ -48,7 +48,7 @@ def changes(
         axes.plot([estimate.change_pct], [place], "d", color="black")
     names = [*rows, *(estimate.scope for estimate in drawn)]
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_ylim(len(names), -0.5)  # the mark below has a row of its own
     axes.axvline(0, color="grey", linewidth=0.8)
     axes.set_xlabel("change, %")
     axes.set_title(title, loc="left", fontsize="medium")

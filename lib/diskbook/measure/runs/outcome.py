@@ -8,6 +8,7 @@ from pathlib import Path
 
 from diskbook.facts import neighbours
 from diskbook.report.analysis import report as reports
+from diskbook.results import plan as plans
 from diskbook.results.run import Run
 
 
@@ -23,7 +24,8 @@ class Outcome:
     @property
     def words(self) -> str:
         """Last words of a command."""
-        answer = [self.headline, self.protocol] if self.protocol else [self.headline]
+        stopped = plans.stopped_at(self.run)
+        answer = [*filter(None, [self.headline, self.protocol, stopped and stopped["text"]])]
         return "\n".join(["", *answer, "", f"report: {self.report}"])
 
 

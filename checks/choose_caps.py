@@ -84,8 +84,8 @@ def _aks() -> Iterator[Row]:
 
 def _burst(candidate: candidates.Candidate, block_bytes: int) -> float:
     """IOPS that a candidate lets through while it has credit."""
-    one = np.ones(1)
-    need = Need(one, one * block_bytes / MB, one, 100)
+    single = np.ones(1)
+    need = Need(single, single * block_bytes / MB, single, 100)
     return min(limit.burst * limit.lasting_iops / limit.base for limit in candidate.held(need))
 
 

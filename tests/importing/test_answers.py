@@ -60,6 +60,7 @@ def test_what_nobody_published_has_a_run_with_hours_and_dollars() -> None:
     table = unpublished.questions().set_index("article")
     assert list(table.index) == ["zone-disks", "shared-zrs", "disk-options", "s2d-azure", "nested-resiliency"]
     assert table.loc["zone-disks", "usd"] == round(db.plan("zone-disks").expected_usd or 0)
+    assert f"{table.loc['zone-disks', 'hours']} h in all" in db.plan("zone-disks").text
     assert not table["public_raw_data"].str.startswith("yes").any() and (table["hours"] > 1).all()
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from diskbook.cost import durations
 from diskbook.design import scenario_file, schedule
-from diskbook.measure.plan import cost
+from diskbook.measure.plan import cost, sample_size
+from diskbook.stats import expected
 
 PRESET = "standard"
 PUBLIC_DATA = {
@@ -59,5 +59,6 @@ def takes(name: str, replicates: int | None = None) -> tuple[float, float]:
     """
     settings = {} if replicates is None else {"design.replicates": replicates}
     scenario = scenario_file.load(name, PRESET, settings)
-    seconds = schedule.seconds(scenario) + scenario.design.replicates * durations.around_s(scenario)
+    apart_s = sample_size.around_s(scenario) + expected.seconds(scenario)  # per replicate, as the plan's text
+    seconds = schedule.seconds(scenario) + scenario.design.replicates * apart_s
     return seconds / 3600, cost.creation(scenario).estimate.usd or 0.0

@@ -15,7 +15,7 @@ from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
 from diskbook.report.analysis.published import claims, figures as published
-from diskbook.report.analysis.published.verdict import ClaimVerdict
+from diskbook.report.analysis.published.claims import ClaimVerdict
 from diskbook.report.analysis.run import Analysis
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
 
 from checks.bench_emulator_rig import WORKING_SET_MIB
-from diskbook.design.diskspd_line.arguments import parse
+from diskbook.design.diskspd_arguments import parse
 from diskbook.facts.units import MIB, MS_PER_S
 from diskbook_emulator import fleet_fio
 from diskbook_emulator.disk import Server

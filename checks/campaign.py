@@ -28,7 +28,7 @@ from diskbook.cost.requests import RESOURCE_MANAGER, Bucket, Requests
 from diskbook.design import azure_rules, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import catalog, paths
-from diskbook.facts.delays import POLICIES
+from diskbook.facts.arm import POLICIES
 from diskbook.facts.prices import from_table, table as price_table
 from diskbook.facts.units import duration
 from diskbook.measure.plan import sample_size

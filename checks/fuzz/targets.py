@@ -18,13 +18,13 @@ import pyarrow.csv  # noqa: F401 (loaded before the memory of a process is bound
 
 from diskbook.choose import ask
 from diskbook.clusters.vmfleet import archive as vmfleet_archive, table as vmfleet_table
-from diskbook.facts import archives, paths
+from diskbook.facts import archives, files as files_read, paths
 from diskbook.facts.errors import is_visible
 from diskbook.importing import elbencho, formats, kubestr, loads, perfkit, sysbench, table
 from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, logs_of_a_job as job_logs, normal, terse
 from diskbook.importing.fio.logs_of_a_job import LogFile
-from diskbook.tools import decode, fio
+from diskbook.tools import fio
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.fio import held_rate, log as fio_log
 from diskbook.tools.record import Direction, Measurement, Parsed, Series
@@ -146,7 +146,7 @@ def _thin(node: Any) -> None:
 
 
 def _text(parse: Callable[[str, str], Parsed]) -> Parser:
-    return lambda content: _check(parse(decode.text_of(content)[0], "f"))
+    return lambda content: _check(parse(files_read.text_of(content)[0], "f"))
 
 
 def _load(content: bytes) -> object:

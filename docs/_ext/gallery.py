@@ -14,8 +14,8 @@ from diskbook.report.analysis.published import figures as published
 from diskbook.report.analysis.run import analyse
 from diskbook.report.comparing import compared, side_by_side
 from diskbook.report.figures import Picture
+from diskbook.report.figures.formats import Theme
 from diskbook.report.figures.style import NARROW_PX, WIDTH_PX
-from diskbook.report.figures.themes import Theme
 from diskbook.results.run import open_run
 
 SAMPLES = ("zone-disks", "disk-options", "s2d-azure", "nested-resiliency", "shared-zrs")

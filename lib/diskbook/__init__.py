@@ -14,7 +14,7 @@ __version__ = "0.3.0"
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 _PLACES = {
-    "Answer": "diskbook.api.answer",
+    "Answer": "diskbook.api.results",
     "ComparisonResult": "diskbook.api.comparison",
     "DiskbookError": "diskbook.facts.errors",
     "FigureView": "diskbook.api.figures",
@@ -29,7 +29,7 @@ _PLACES = {
     "open_run": "diskbook.api.results",
     "plan": "diskbook.api.planned",
     "pool": "diskbook.api.pooled",
-    "read_executed": "diskbook.api.answer",
+    "read_executed": "diskbook.api.results",
     "runs": "diskbook.api.runs",
 }
 """Where the public names are; each is loaded when it is first used, so that the import stays quick."""

@@ -19,7 +19,7 @@ from pathlib import Path, PureWindowsPath
 
 from diskbook.clusters.powershell import steps
 from diskbook.clusters.vmfleet import names
-from diskbook.design.diskspd_line.arguments import Arguments, parse
+from diskbook.design.diskspd_arguments import Arguments, parse
 from diskbook.facts.errors import DiskbookError
 from diskbook.tools.record import UnusableError
 from diskbook_emulator import FOLDER_VARIABLE, fleet_fio, processes, volume_files, windows_diskspd

@@ -16,7 +16,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from diskbook.clusters.vmfleet import names
-from diskbook.design.diskspd_line.arguments import Arguments, with_target
+from diskbook.design.diskspd_arguments import Arguments, with_target
 from diskbook.facts.units import MS_PER_S, NS_PER_MS
 from diskbook.tools import fio
 from diskbook.tools.record import Direction, Series, percentile_ns

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from diskbook.design.diskspd_line.arguments import Arguments, parse_words, render
+from diskbook.design.diskspd_arguments import Arguments, parse_words, render
 from diskbook.design.model import Workload
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.linux import cpu_ticks

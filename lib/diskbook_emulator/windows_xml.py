@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from diskbook.design.diskspd_line.arguments import Arguments
+from diskbook.design.diskspd_arguments import Arguments
 from diskbook.facts.units import NS_PER_MS
 from diskbook.tools.record import Direction, Measurement, Series, merge_bins, percentile_ns, pooled
 

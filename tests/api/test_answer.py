@@ -10,7 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import diskbook as db
-from diskbook.api import answer
+from diskbook.api import results
 from diskbook.cli.documents import RunRow
 from diskbook.results.run import open_run
 
@@ -25,13 +25,13 @@ def executed(path: Path, value: object) -> Path:
 
 
 def test_an_answer_comes_back_as_list_has_it(tmp_path: Path) -> None:
-    shown = answer.of_run(open_run("sample-zone-disks"), "<p>Report</p>")
+    shown = results.of_run(open_run("sample-zone-disks"), "<p>Report</p>")
     again = db.read_executed(executed(tmp_path / "out.ipynb", shown))
     assert again == shown and set(again) == set(RunRow.model_fields)
     assert RunRow(**again).run == "sample-zone-disks" and again["answer"]
     bundle = shown._repr_mimebundle_()
     assert bundle["text/plain"].startswith("sample-zone-disks: ") and bundle["text/html"] == "<p>Report</p>"
-    assert json.loads(json.dumps(bundle[answer.MIME])) == again
+    assert json.loads(json.dumps(bundle[results.MIME])) == again
 
 
 def test_a_notebook_without_an_answer_is_one_sentence(tmp_path: Path) -> None:

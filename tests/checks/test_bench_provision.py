@@ -12,7 +12,7 @@ from diskbook.cloud.azure import provision
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.azure.create import Maker
 from diskbook.design import scenario_file
-from diskbook.facts.delays import DELAYS_S
+from diskbook.facts.arm import DELAYS_S
 from diskbook.results.run import Run
 
 

@@ -23,10 +23,10 @@ from click.testing import CliRunner
 
 from diskbook import cli
 from diskbook.batch.stores import address, push
-from diskbook.cli.examples import HEAD
+from diskbook.cli.output import HEAD
 from diskbook.cloud.azure.recording import pack as record
 from diskbook.facts import paths
-from diskbook.measure.runs import pipeline, samples, stage
+from diskbook.measure.runs import overview, pipeline, stage
 from diskbook.results.run import Run
 from diskbook_emulator import jump, lifecycle
 from support import fio_documents
@@ -89,7 +89,7 @@ def _stop_short(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(pipeline, "execute", ended)
     patch.setattr(stage, "executing", lambda *asked: contextlib.nullcontext())
-    patch.setattr(samples, "make", lambda name: ended(Run(paths.RUNS / f"sample-{name}")))
+    patch.setattr(overview, "make", lambda name: ended(Run(paths.RUNS / f"sample-{name}")))
     patch.setattr(record, "pack", lambda run: SimpleNamespace(words="packed"))
     patch.setattr(
         lifecycle, "start", lambda name, **options: SimpleNamespace(endpoint="https://x", folder=Path())

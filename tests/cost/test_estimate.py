@@ -15,7 +15,7 @@ from diskbook.cost.estimate import Estimate, Line
 from diskbook.design import azure_rules, scenario_file as scenarios
 from diskbook.design.model import Scenario
 from diskbook.facts import disk_options, prices
-from diskbook.facts.delays import DELAYS_S
+from diskbook.facts.arm import DELAYS_S
 from diskbook.facts.errors import UsageError
 from diskbook.facts.prices import Meter, Price, PriceList
 from diskbook.measure.plan import sample_size

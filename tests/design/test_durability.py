@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from diskbook.design import durability, schema
+from diskbook.design import schema, totals
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from diskbook.design import durability, schema
     ],
 )
 def test_durability(sync: str | None, engine: str | None, write_cache: str | None, expected: str) -> None:
-    assert durability.of(sync, engine, write_cache) == expected
+    assert totals.durability(sync, engine, write_cache) == expected
     assert expected in schema.DURABILITIES
 
 
@@ -32,7 +32,7 @@ def test_a_cell_is_plain_only_where_all_its_trials_were() -> None:
     rows = [("a", "commit", "1", "plain"), ("a", "commit", "2", "flushed"), ("b", "commit", "3", "plain")]
     trials = pd.DataFrame(rows, columns=["arm", "workload", "trial", "durability"]).assign(status="ok")
     guest = pd.DataFrame({"trial": ["3"], "ioengine": ["libaio"]})
-    assert durability.plain_cells(trials, guest) == {("b", "commit"): "libaio"}
-    assert durability.plain_cells(trials.drop(columns="durability"), guest) == {}
-    words = durability.plain_words("fdatasync", "libaio")
+    assert totals.plain_cells(trials, guest) == {("b", "commit"): "libaio"}
+    assert totals.plain_cells(trials.drop(columns="durability"), guest) == {}
+    words = totals.plain_words("fdatasync", "libaio")
     assert words == "plain write (the device reports write-through, so Linux sends no flush)"

@@ -18,7 +18,7 @@ from diskbook.cloud.kinds import State
 from diskbook.design import scenario_file
 from diskbook.emulated import doctor
 from diskbook.facts.errors import UsageError
-from diskbook.measure.doctor import check
+from diskbook.measure import doctor as check
 
 SCENARIO = scenario_file.load("zone-disks", "quick")
 

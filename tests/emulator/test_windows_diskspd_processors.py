@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from diskbook.clusters.vmfleet import fleet
-from diskbook.design.diskspd_line.arguments import parse
+from diskbook.design.diskspd_arguments import parse
 from diskbook.design.vocabulary import GateStatus
 from diskbook.stats.gates.guests import CellGuest, guest_gate
 from diskbook.tools.diskspd import xml

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 
-from diskbook.facts.validation import LONGEST, MOST, Wording, known_name, mistakes, one_line, refusal
+from diskbook.facts.errors import LONGEST, one_line
+from diskbook.facts.validation import MOST, Wording, known_name, mistakes, refusal
 
 FIXED = ConfigDict(extra="forbid")
 

@@ -18,9 +18,9 @@ from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.prices import from_table, table
-from diskbook.hosts import os_disk
+from diskbook.hosts import disks
 from diskbook.hosts.device import Device
-from diskbook.hosts.os_disk import OsDisk
+from diskbook.hosts.disks import OsDisk
 from diskbook.hosts.ssh import Output
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.bench.steps import prefill
@@ -202,11 +202,11 @@ def folder() -> Iterator[str]:
 
 @pytest.mark.emulator
 def test_a_file_on_the_os_disk_is_measured(here: Any, folder: str) -> None:
-    found = os_disk.find(here, 8 * MIB, f"{folder}/measured", system=folder)
+    found = disks.find(here, 8 * MIB, f"{folder}/measured", system=folder)
     assert found.held_bytes == 0 and found.device.needs_root and found.device.engine == "libaio"
     filled = subprocess.run(fio.prefill_command(8 * MIB, found.device.for_prefill).argv, capture_output=True)
     assert filled.returncode == 0, filled.stderr
-    again = os_disk.find(here, 8 * MIB, f"{folder}/measured", system=folder)
+    again = disks.find(here, 8 * MIB, f"{folder}/measured", system=folder)
     assert again.held_bytes == 8 * MIB and again.device == found.device
     content = Path(found.device.target).read_bytes()
     assert len(content) == 8 * MIB and content.count(0) < 0.02 * len(content)
@@ -215,9 +215,9 @@ def test_a_file_on_the_os_disk_is_measured(here: Any, folder: str) -> None:
 @pytest.mark.emulator
 def test_no_room_and_another_disk_are_refused(here: Any, folder: str) -> None:
     with pytest.raises(DiskbookError, match="make the OS disk larger"):
-        os_disk.find(here, 2**60, folder, system=folder)
+        disks.find(here, 2**60, folder, system=folder)
     with pytest.raises(DiskbookError, match="not on the OS disk"):
-        os_disk.find(here, MIB, "/dev/shm")
+        disks.find(here, MIB, "/dev/shm")
 
 
 def test_an_empty_one_is_filled_again(
@@ -229,7 +229,7 @@ def test_an_empty_one_is_filled_again(
     rig = Rig(Run(tmp_path), scenario, replicate, None, None, **state)  # type: ignore[arg-type]
     held = {"bytes": 32 * MIB}
     device = Device("libaio", "/x", "/x", 32 * MIB)
-    monkeypatch.setattr(os_disk, "find", lambda *_: OsDisk(device, held["bytes"]))
+    monkeypatch.setattr(disks, "find", lambda *_: OsDisk(device, held["bytes"]))
     monkeypatch.setattr(rig, "connection", lambda _: None)
     fills: list[str] = []
 

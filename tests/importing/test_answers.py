@@ -9,17 +9,16 @@ import pytest
 from click.testing import CliRunner
 
 import diskbook as db
-from diskbook.cli.limits import limits
+from diskbook.cli.plan import limits
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from diskbook.importing import public, run as importer
 from diskbook.importing.answers import claims, of_run, post, questions, seen, unpublished
-from diskbook.report import figures
+from diskbook.report import figures, site as entries
 from diskbook.report.analysis import why_text
 from diskbook.report.analysis.run import analyse
 from diskbook.report.comparing import measured
 from diskbook.report.post import answer as run_post
-from diskbook.report.site import entries, write as site
 
 NUMBERS = {
     "real-temporary-disk": (
@@ -89,9 +88,9 @@ def test_emulated_runs_stand_beside_no_others(e10: Path, tmp_path: Path) -> None
         db.pool([str(sample), str(e10)])
     emulated = entries.read(db.open_run(str(sample)).analysis.run)
     twin = entries.Entry(**{**emulated.__dict__, "name": "other", "provenance": "imported"})
-    asked = list(site._questions([emulated, twin]))
+    asked = list(entries._questions([emulated, twin]))
     assert all(len({entry.provenance for entry, _, _ in question.rows}) == 1 for question in asked)
-    assert len(asked) == 2 * len(list(site._questions([emulated])))
+    assert len(asked) == 2 * len(list(entries._questions([emulated])))
     assert emulated.banner[1].startswith("EMULATED") and twin.banner[1] == "MEASURED BY OTHERS."
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from diskbook.facts import client
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.results import raw, run as runs
+from diskbook.results import attached, run as runs
 from support.manifests import MINIMAL
 
 
@@ -245,14 +245,14 @@ def test_a_ledger_or_lock_that_is_a_file_elsewhere_is_not_written(
 def test_a_raw_file_lies_in_the_folder_of_raw_files(folder: runs.Run, place: str) -> None:
     (folder.folder / "raw").mkdir()
     with pytest.raises(DiskbookError, match=r"the ledger of one names .* as a raw file; restore the ledger"):
-        raw.read_bytes(folder.folder, {"path": place, "sha256": "0" * 64})
+        attached.read_bytes(folder.folder, {"path": place, "sha256": "0" * 64})
 
 
 def test_a_raw_file_is_no_pipe_that_is_waited_for(folder: runs.Run) -> None:
     (folder.folder / "raw").mkdir()
     os.mkfifo(folder.folder / "raw" / "x.gz")
     with pytest.raises(DiskbookError, match="as a raw file"):
-        raw.read_bytes(folder.folder, {"path": "raw/x.gz", "sha256": "0" * 64})
+        attached.read_bytes(folder.folder, {"path": "raw/x.gz", "sha256": "0" * 64})
 
 
 def test_a_process_keeps_the_secret_that_it_began_with(

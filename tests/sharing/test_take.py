@@ -18,7 +18,7 @@ from diskbook.api import pooled
 from diskbook.cli import cli
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.report.site import write
+from diskbook.report import site
 from diskbook.results.run import Run
 from diskbook.sharing import bundle, share, shared, take
 from support.run_copies import copies
@@ -191,6 +191,6 @@ def test_the_site_shows_shared_runs_with_origin_and_those_left_aside_with_the_re
     monkeypatch.setattr(
         shared, "known", lambda: ([shared._imported(folder / "emulated.zip")], [("a", "why")])
     )
-    page = dict(write._pages([], [], ""))["shared.html"]
+    page = dict(site._pages([], [], ""))["shared.html"]
     assert "shared by somebody who is not named (bundle" in page and "open (emulated)" in page
     assert "a: why" in page

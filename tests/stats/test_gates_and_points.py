@@ -13,7 +13,7 @@ from diskbook.facts import paths
 from diskbook.report.analysis import protocol as run_protocol
 from diskbook.stats import protocol
 from diskbook.stats.compare import compare
-from diskbook.stats.gates.state import Conditioning, state_gate
+from diskbook.stats.gates.attachment import Conditioning, state_gate
 from diskbook.stats.gates.tool import _AGAIN as OF_RATES
 from diskbook.stats.intervals import Interval
 from diskbook.stats.protocol import Facts, Status

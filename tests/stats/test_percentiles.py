@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.design import tail_samples
+from diskbook.design import grid
 from diskbook.report.figures.percentiles import apart, curves
 from diskbook.stats import percentiles
 from support import synthetic
@@ -14,7 +14,7 @@ from support import synthetic
 
 @pytest.mark.parametrize(("quantile", "least"), [(0.5, 20), (0.99, 1000), (0.999, 10_000), (0.9999, 100_000)])
 def test_ten_ios_must_lie_beyond(quantile: float, least: int) -> None:
-    assert tail_samples.needed(quantile) == least
+    assert grid.tail_needs(quantile) == least
     lat_ms = np.array([1.0, 2.0])
     assert np.isnan(percentiles.percentile(lat_ms, np.array([least - 2, 1]), quantile))
     assert percentiles.percentile(lat_ms, np.array([least - 1, 1]), quantile) == 1.0

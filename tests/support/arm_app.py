@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from checks.azure_requests import Request
-from diskbook.facts.delays import DELAYS_S
+from diskbook.facts.arm import DELAYS_S
 from diskbook_emulator.arm import Settings, create_app
 from support.arm_plane import SUBSCRIPTION, TOKEN, RecordingBackend, held_operations
 from support.emulated import soon

@@ -12,7 +12,7 @@ import numpy as np
 
 from diskbook.clusters import vmfleet
 from diskbook.clusters.vmfleet import archive, fleet as fleet_of_tool, names
-from diskbook.design.diskspd_line.arguments import Arguments, parse, with_target
+from diskbook.design.diskspd_arguments import Arguments, parse, with_target
 from diskbook.facts import archives
 from diskbook.facts.units import NS_PER_MS
 from diskbook.results import tables as store_tables

@@ -17,7 +17,7 @@ from diskbook.cloud.azure.keys import run_key
 from diskbook.cloud.connect import clients_of
 from diskbook.hosts.ssh import Connection, Host
 from diskbook.measure.runs import stages
-from diskbook.results import raw
+from diskbook.results import attached
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
 from support import SCENARIOS
@@ -131,7 +131,7 @@ def meanwhile(action: Callable[[], None]) -> Iterator[None]:
 
 def output_of(run: Run, trial: dict[str, Any], kind: str = "json") -> str:
     """What the tool left, held against its hash."""
-    return raw.read_bytes(run.folder, trial["files"][kind]).decode()
+    return attached.read_bytes(run.folder, trial["files"][kind]).decode()
 
 
 def job_folders(run: Run, pattern: str) -> list[Path]:

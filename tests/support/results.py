@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from diskbook.design.diskspd_line.arguments import parse, with_target
+from diskbook.design.diskspd_arguments import parse, with_target
 from support import fleets
 from support.fleets import Vm
 

@@ -14,7 +14,7 @@ from diskbook.cloud.azure import witness
 from diskbook.clusters.powershell import call, steps
 from diskbook.clusters.vmfleet import names
 from diskbook.design import scenario_file
-from diskbook.design.diskspd_line.arguments import parse
+from diskbook.design.diskspd_arguments import parse
 from diskbook.facts.units import GIB
 from diskbook.hosts import disks as machine_disks
 from diskbook.hosts.device import Device, Facts

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from diskbook.design.diskspd_line.arguments import parse
+from diskbook.design.diskspd_arguments import parse
 from diskbook.design.model import TOOLS_OF_SYSTEM, ToolName, Workload
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError

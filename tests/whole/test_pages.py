@@ -20,8 +20,8 @@ from nbconvert import HTMLExporter
 
 from checks import many_runs
 from diskbook.facts import paths
+from diskbook.report import site as write_site
 from diskbook.report.show.html import STYLE
-from diskbook.report.site import write as write_site
 from support import browser as browsers, few_runs, page_checks
 from support.browser import Browser
 

@@ -14,7 +14,7 @@ from diskbook.design import scenario_file
 from diskbook.measure.runs import stages
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import facts as show_facts
-from diskbook.results import raw, tables as store_tables
+from diskbook.results import attached, tables as store_tables
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
 from support import SCENARIOS
@@ -62,7 +62,7 @@ def test_each_machine_is_measured_by_its_tool_and_the_xml_is_kept(run: Run) -> N
     for (arm, workload), event in trials(run).items():
         assert event["tool"] == arm
         main = {"fio": "json", "diskspd": "xml"}[arm]
-        text = raw.read_bytes(run.folder, event["files"][main]).decode()
+        text = attached.read_bytes(run.folder, event["files"][main]).decode()
         assert ("<Results>" in text) == (arm == "diskspd")
         if workload == "write-qd2":
             depth = {"fio": r'"iodepth"\s*:\s*"2"', "diskspd": "<RequestCount>2</RequestCount>"}[arm]

@@ -3,19 +3,75 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from diskbook.api import card, plot
+from diskbook.api import scope
 from diskbook.api.scope import ScopeEstimate
 from diskbook.design.vocabulary import Verdict
-from diskbook.report.show import levels
+from diskbook.report.show import lead
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def changes(
+    rows: Mapping[str, np.ndarray],
+    scopes: Sequence[ScopeEstimate],
+    title: str,
+    provenance: str,
+    ax: Axes | None,
+    ranges: Sequence[tuple[float, float]] = (),
+) -> Axes:
+    """Draw rows of changes, and below them the interval of each scope that has one.
+
+    Parameters
+    ----------
+    rows
+        Changes in percent, by the name of their row.
+    scopes
+        Estimates, whose intervals are drawn where they have one.
+    title, provenance
+        What is compared, and where the numbers come from.
+    ax
+        Axes to draw into; by default new ones.
+    ranges
+        Interval of each row; NaN for none.
+    """
+    axes = ax or _new()
+    for place, values in enumerate(rows.values()):
+        axes.plot(values, np.full(len(values), place), "o", alpha=0.7)
+    for place, reach in enumerate(ranges):
+        axes.plot(reach, [place, place], "-", color="grey", linewidth=1.5, zorder=1)
+    drawn = [estimate for estimate in scopes if estimate.has_interval]
+    for place, estimate in enumerate(drawn, len(rows)):
+        axes.plot(estimate.ci_pct, [place, place], "-", color="black", linewidth=2)
+        axes.plot([estimate.change_pct], [place], "d", color="black")
+    names = [*rows, *(estimate.scope for estimate in drawn)]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names), -0.5)  # the mark below has a row of its own
+    axes.axvline(0, color="grey", linewidth=0.8)
+    axes.set_xlabel("change, %")
+    axes.set_title(title, loc="left", fontsize="medium")
+    if scope.source(provenance):
+        axes.text(0.995, 0.03, "EMULATED", transform=axes.transAxes, ha="right", fontsize="small")
+    return axes
+
+
+def _new() -> Axes:
+    import matplotlib.pyplot as plt
+
+    axes: Axes = plt.subplots(figsize=(7.2, 2.8), layout="constrained")[1]
+    return axes
+
 
 EXPLORATORY = "exploratory: not named before the run"
 
@@ -106,30 +162,30 @@ class ComparisonResult:
             f"replicate {number}": 100 * np.expm1(part["log_ratio"].to_numpy(float))
             for number, part in self.blocks.groupby("replicate")
         }
-        return plot.changes(rows, (self.these_disks, self.disks_like_these), self._name, self.provenance, ax)
+        return changes(rows, (self.these_disks, self.disks_like_these), self._name, self.provenance, ax)
 
     @property
     def _name(self) -> str:
-        return card.compared(self.arm, self.base_arm, self.workload, self.direction, self.metric)
+        return scope.compared(self.arm, self.base_arm, self.workload, self.direction, self.metric)
 
     @property
     def _change(self) -> str:
         return "withheld" if math.isnan(self.change_pct) else self.scope.text
 
     def __repr__(self) -> str:
-        both = f"{levels.number(self.value, self.unit)} against {levels.number(self.base_value, self.unit)}"
+        both = f"{lead.number(self.value, self.unit)} against {lead.number(self.base_value, self.unit)}"
         why = f" ({self.reason})" if self.reason else ""
-        marks = card.remarks(self.exploratory, card.source(self.provenance))
+        marks = scope.remarks(self.exploratory, scope.source(self.provenance))
         return f"{self._name}: {both}, change {self._change}: {self.verdict}{why}{marks}"
 
     def _repr_html_(self) -> str:
         facts = {
-            self.arm: levels.number(self.value, self.unit),
-            self.base_arm: levels.number(self.base_value, self.unit),
+            self.arm: lead.number(self.value, self.unit),
+            self.base_arm: lead.number(self.base_value, self.unit),
             "Change": self._change,
             "Verdict": self.verdict,
             "Why": self.reason,
             "Holds for": self.scope.scope,
-            "Run": ", ".join(filter(None, [self.run, card.source(self.provenance)])),
+            "Run": ", ".join(filter(None, [self.run, scope.source(self.provenance)])),
         }
-        return card.box(self._name, facts, self.exploratory)
+        return scope.box(self._name, facts, self.exploratory)

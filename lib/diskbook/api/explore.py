@@ -17,8 +17,8 @@ from diskbook.design.vocabulary import Scope, Verdict
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.report.analysis import cell
 from diskbook.report.analysis.run import Analysis
-from diskbook.report.comparing import same_question as questions
-from diskbook.report.show import headlines, levels, sentences
+from diskbook.report.comparing import measured
+from diskbook.report.show import headlines, lead as lead_words, sentences
 
 DEFAULT_MARGIN = 0.05
 
@@ -79,7 +79,7 @@ def metrics(trials: pd.DataFrame) -> list[str]:
     names = [
         name
         for name in map(str, trials)
-        if name in levels.UNITS or (name.startswith("lat_") and name.endswith("_ms"))
+        if name in lead_words.UNITS or (name.startswith("lat_") and name.endswith("_ms"))
     ]
     return [name for name in names if trials[name].notna().any()]
 
@@ -103,7 +103,7 @@ def asked_otherwise(a: Analysis, other: Analysis, *asked: str) -> str:
     if not keys:
         return "they have no comparison in common"
     for key in keys:
-        difference = questions.difference(_question(a, key), _question(other, key))
+        difference = measured.difference(_question(a, key), _question(other, key))
         if difference:
             return difference
     return ""
@@ -119,7 +119,7 @@ def _question(a: Analysis, key: tuple[str, ...]) -> dict[str, Any]:
     pairing: Any = _pairing(a, arm, base)
     item = Comparison(arm=arm, base_arm=base, workload=workload, pairing=pairing)
     everything = cell.of(a.scenario, item, a.manifest)
-    return {name: value for name, value in everything.items() if name in questions.ASKED}
+    return {name: value for name, value in everything.items() if name in measured.ASKED}
 
 
 def _direction(a: Analysis, arms: Sequence[str], workload: str, metric: str, direction: str | None) -> str:
@@ -176,8 +176,8 @@ def _result(
             f"{a.run.name}: {arm} and {base} have no trials of {workload}, {direction}, in common"
         )
     estimates = {scope: of_row(row, _reason(row)) for scope, row in rows.items()}
-    logs = levels.blocks(a.trials, arm, base, workload, direction, metric)
-    value, base_value = levels.of_blocks(logs)
+    logs = lead_words.blocks(a.trials, arm, base, workload, direction, metric)
+    value, base_value = lead_words.of_blocks(logs)
     gates = compared.gates[(compared.gates[columns] == list(key)).all(axis=1)]
     return ComparisonResult(
         run=a.run.name,
@@ -186,7 +186,7 @@ def _result(
         workload=workload,
         direction=direction,
         metric=metric,
-        unit=levels.UNITS.get(metric, "ms"),
+        unit=lead_words.UNITS.get(metric, "ms"),
         value=value,
         base_value=base_value,
         these_disks=estimates[Scope.THESE],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from diskbook.api import card, explore, plot, pool_parts
+from diskbook.api import comparison, explore, pool_parts, scope as card
 from diskbook.api.comparison import ComparisonResult
 from diskbook.api.results import RunResults, open_run
 from diskbook.api.scope import ScopeEstimate
@@ -80,7 +80,7 @@ class PooledComparison:
         rows = {str(row["run"]): np.array([100 * (row["ratio"] - 1)]) for row in table}
         ranges = [(100 * (row["low"] - 1), 100 * (row["high"] - 1)) for row in table]
         scopes = self.these_runs, self.runs_like_these
-        return plot.changes(rows, scopes, self._name, self.provenance, ax, ranges)
+        return comparison.changes(rows, scopes, self._name, self.provenance, ax, ranges)
 
     @property
     def _name(self) -> str:

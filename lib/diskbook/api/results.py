@@ -3,20 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from diskbook.api import answer as answers, card, explore
-from diskbook.api.answer import Answer
+from diskbook.api import explore, scope
 from diskbook.api.comparison import ComparisonResult
 from diskbook.api.figures import RunFigures
-from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.errors import DiskbookError, UsageError, unknown
+from diskbook.measure.runs import overview
 from diskbook.report.analysis import rerun, run as run_analysis, why_text
 from diskbook.report.analysis.run import Analysis
-from diskbook.report.show import header_card, headlines, parameters
+from diskbook.report.show import headlines, locations, parameters
+from diskbook.results.run import Run
+
+MIME = "application/vnd.diskbook.answer+json"
+
+
+class Answer(dict[str, Any]):
+    """A run as `diskbook list --json` has it. Made by `RunResults.report` and `read_executed`."""
+
+    html = ""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        text = f"{self['run']}: {self['answer']}"
+        return {MIME: dict(self), "text/plain": text, "text/html": self.html or text}
+
+
+def of_run(run: Run, html: str) -> Answer:
+    """Make the answer of a run whose analysis was written; `html` is shown to readers."""
+    answer = Answer(asdict(overview.listed(run)))
+    answer.html = html
+    return answer
+
+
+def read_executed(path: str | Path) -> Answer:
+    """Read the answer from an analysis notebook that papermill, `diskbook run` or JupyterLab executed.
+
+    Examples
+    --------
+    >>> read_executed("out.ipynb")["answer"]  # doctest: +SKIP
+    'On the emulator, one 4K write from zone 1 takes 3.19 ms on ZRS and 1.30 ms on LRS: +146 % (...)'
+
+    Raises
+    ------
+    DiskbookError
+        When there is no such notebook, or its last cell was not executed.
+    """
+    import nbformat
+
+    try:
+        cells = nbformat.read(path, as_version=4).cells
+    except FileNotFoundError:
+        raise DiskbookError(f"there is no notebook {path}; execute one of notebooks/3-analyse-*") from None
+    except Exception as error:  # nbformat raises many kinds for a damaged file
+        raise DiskbookError(f"{path} is not a notebook ({error})") from None
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    answers = [output.data[MIME] for output in outputs if MIME in output.get("data", {})]
+    if not answers:
+        raise DiskbookError(f"{path} holds no answer; execute an analysis notebook to its last cell")
+    return Answer(answers[-1])
 
 
 class RunResults:
@@ -67,9 +116,9 @@ class RunResults:
     @property
     def caption(self) -> str:
         """Run, date, region and origin in one line, to stand below a figure or a table."""
-        a, facts = self._a, [self._a.run.name, header_card.dates(self._a), self._a.scenario.region]
+        a, facts = self._a, [self._a.run.name, locations.dates(self._a), self._a.scenario.region]
         return ", ".join(
-            filter(None, [*facts, header_card.ran_on(a), card.source(a.provenance), self._left_out])
+            filter(None, [*facts, locations.ran_on(a), scope.source(a.provenance), self._left_out])
         )
 
     @property
@@ -235,7 +284,7 @@ class RunResults:
 
         Takes the last cell of an analysis notebook, behind the one that writes the results.
         """
-        return answers.of_run(self._a.run, rerun.report_of_this_notebook(self._a))
+        return of_run(self._a.run, rerun.report_of_this_notebook(self._a))
 
     def __repr__(self) -> str:
         return f"<run {self.caption}: {self.question}>"
@@ -244,14 +293,14 @@ class RunResults:
         a = self._a
         facts = {
             "Answer": self.answer,
-            "Holds for": header_card.scope(headlines.of(a.comparisons, a.scenario).lead, a),
+            "Holds for": locations.scope(headlines.of(a.comparisons, a.scenario).lead, a),
             "Run": self.name,
-            "Date (UTC)": header_card.dates(a),
+            "Date (UTC)": locations.dates(a),
             "Region": a.scenario.region,
-            "Ran on": header_card.ran_on(a),
+            "Ran on": locations.ran_on(a),
         }
-        note = "; ".join(filter(None, [card.source(a.provenance), self._left_out]))
-        return card.box(self.question, facts, note and f"{note[0].upper()}{note[1:]}.")
+        note = "; ".join(filter(None, [scope.source(a.provenance), self._left_out]))
+        return scope.box(self.question, facts, note and f"{note[0].upper()}{note[1:]}.")
 
 
 def open_run(run: str | Path | RunResults, *, notebook: str | None = None) -> RunResults:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from diskbook.api import card
+from diskbook.api import scope
 from diskbook.api.results import RunResults
 from diskbook.facts import paths
 from diskbook.measure.runs import overview
@@ -77,4 +77,4 @@ def _card(row: overview.ListedRun) -> str:
         report = os.path.relpath(run.folder / "report.html", paths.NOTEBOOKS)
         links.append(f'<a href="{escaped(report)}">report</a>')
     below = f'<p style="margin:.2em 0 1em">{", ".join(links)}</p>'
-    return card.box(run.scenario.scenario.question, facts, card.source(row.provenance)) + below
+    return scope.box(run.scenario.scenario.question, facts, scope.source(row.provenance)) + below

@@ -21,16 +21,16 @@ _SHORT = {
     "Start": {"run": "run:run", "list": "results:list_", "report": "results:report", "why": "results:why"},
     "Compare": {
         "compare": "compare:compare", "pool": "compare:pool", "figures": "results:figures",
-        "post": "post:post", "site": "site:site",
+        "post": "results:post", "site": "results:site",
     },
     "Prepare": {
         "plan": "plan:plan", "doctor": "doctor:doctor", "import": "results:import_", "batch": "batch:batch",
         "record": "results:record", "share": "results:share",
     },
-    "Ask": {"limits": "limits:limits", "choose": "choose:choose"},
+    "Ask": {"limits": "plan:limits", "choose": "choose:choose"},
     "Store": {"push": "stores:push", "fetch": "stores:fetch", "verify": "stores:verify"},
     "Upkeep": {
-        "catalog": "catalog:catalog", "emulator": "diskbook.emulated.command:emulator",
+        "catalog": "stores:catalog", "emulator": "diskbook.emulated.command:emulator",
         "sample": "results:sample", "sweep": "cleanup:sweep", "tables": "results:tables",
         "teardown": "cleanup:teardown", "zone-affinity": "zone_affinity:zone_affinity",
     },

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from diskbook.cli.examples import examples
+from diskbook.cli.output import examples
 
 
 @click.command(

@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from diskbook.cli.examples import examples
 from diskbook.cli.groups import SectionedCommand
-from diskbook.cli.output import json_option, show, show_json
+from diskbook.cli.output import examples, json_option, show, show_json
 
 
 @click.command(

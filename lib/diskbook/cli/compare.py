@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from diskbook.cli import complete
-from diskbook.cli.examples import examples
-from diskbook.cli.output import show_json
+from diskbook.cli.output import examples, show_json
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import parse_percent
 
@@ -75,14 +74,13 @@ def compare(
     from diskbook.report.comparing import (
         bench_json as benches,
         compared,
-        fail_over as limits,
         tables,
         terminal,
     )
 
     share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
     beside = compared.compare(runs)
-    outcome = None if share is None else limits.judge(beside, share)
+    outcome = None if share is None else tables.judge(beside, share)
     if bench_json is not None:
         click.echo(benches.write(beside, bench_json), err=True)
     if as_json:
@@ -116,11 +114,11 @@ def pool(names: tuple[str, ...]) -> None:
 def _over_runs(scenario: str, place: str | None, as_json: bool, as_markdown: bool, as_csv: bool) -> None:
     """Compare a scenario over all its runs."""
     from diskbook.cli import document_of
-    from diskbook.report.comparing import over_runs, over_runs_text
+    from diskbook.report.comparing import over_runs
 
     over = over_runs.compare(scenario, place)
     if as_json:
         show_json(document_of.compare_runs(over))
         return
-    write = over_runs_text.markdown if as_markdown else over_runs_text.csv if as_csv else over_runs_text.text
+    write = over_runs.markdown if as_markdown else over_runs.csv if as_csv else over_runs.text
     click.echo(write(over), nl=not as_csv)

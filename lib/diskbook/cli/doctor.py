@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from diskbook.cli import complete
-from diskbook.cli.examples import examples
 from diskbook.cli.options import (
     company,
     expires,
@@ -20,7 +19,7 @@ from diskbook.cli.options import (
     ssh_source,
     subscription,
 )
-from diskbook.cli.output import json_option, show_json
+from diskbook.cli.output import examples, json_option, show_json
 from diskbook.facts.errors import UsageError
 
 
@@ -46,7 +45,7 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
     from diskbook.cli import document_of
     from diskbook.cloud import kinds
     from diskbook.design import scenario_file
-    from diskbook.measure.doctor import check
+    from diskbook.measure.doctor import all_ok, text_of
 
     if cloud == "inventory":
         raise UsageError(
@@ -67,6 +66,6 @@ def doctor(scenario: str, cloud: str | None, **options: Any) -> None:
     if options["as_json"]:
         show_json(document_of.doctor(subject, rows))
     else:
-        click.echo(check.text_of(subject, rows))
-    if not check.all_ok(rows):
+        click.echo(text_of(subject, rows))
+    if not all_ok(rows):
         sys.exit(1)

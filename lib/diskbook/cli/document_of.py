@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from diskbook.cost.estimate import Estimate
     from diskbook.design.model import Scenario
     from diskbook.importing.run import Imported, Planned
-    from diskbook.measure.doctor.check import Check
+    from diskbook.measure.doctor import Check
     from diskbook.measure.plan.sample_size import Target
     from diskbook.measure.plan.terminal import Sources
     from diskbook.measure.runs.outcome import Outcome
     from diskbook.measure.runs.sweep import SweepReport
     from diskbook.report.analysis.why_text import Diagnosed
     from diskbook.report.comparing.compared import Beside
-    from diskbook.report.comparing.fail_over import Outcome as FailOver
     from diskbook.report.comparing.over_runs import OverRuns
+    from diskbook.report.comparing.tables import Outcome as FailOver
     from diskbook.stats.diagnosis import Finding
 
 
@@ -113,7 +113,7 @@ def _needs(scenario: Scenario, target: Target, sources: Sources) -> list[documen
 
 def doctor(subject: str, checks: Sequence[Check]) -> documents.Doctor:
     """Make the document of what the doctor looked at."""
-    from diskbook.measure.doctor.check import all_ok
+    from diskbook.measure.doctor import all_ok
 
     rows = [documents.CheckRow(name=check.name, state=check.state, text=check.text) for check in checks]
     return documents.Doctor(of=subject, ok=all_ok(checks), checks=rows)
@@ -280,7 +280,7 @@ def compare(beside: Beside, outcome: FailOver | None = None) -> documents.Compar
 
 def compare_runs(over: OverRuns) -> documents.CompareRuns:
     """Make the document of one scenario over all its runs."""
-    from diskbook.report.comparing import over_runs_text
+    from diskbook.report.comparing import over_runs
 
     return documents.CompareRuns(
         scenario=over.scenario,
@@ -290,8 +290,7 @@ def compare_runs(over: OverRuns) -> documents.CompareRuns:
         first_day_utc=over.first_day,
         last_day_utc=over.last_day,
         comparisons=[
-            documents.OverRunsRow(**over_runs_text.record(row), verdicts=dict(row.verdicts))
-            for row in over.rows
+            documents.OverRunsRow(**over_runs.record(row), verdicts=dict(row.verdicts)) for row in over.rows
         ],
         left_out=[documents.LeftOutRuns(**item._asdict()) for item in over.left_out],
     )

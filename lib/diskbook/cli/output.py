@@ -14,6 +14,7 @@ from diskbook.facts.table_writers import terminal_width, wrapped
 if TYPE_CHECKING:
     from diskbook.cli.documents import Document
 
+
 json_option = click.option(
     "--json",
     "as_json",
@@ -37,3 +38,11 @@ def progress_apart(as_json: bool) -> Iterator[None]:
     """Send to standard error what is printed on the way, where standard output is to hold JSON alone."""
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
         yield
+
+
+HEAD = "Examples:"
+
+
+def examples(*lines: str) -> str:
+    """Put command lines, as they are typed, into the form of an epilog that click does not break."""
+    return "\n".join(["\b", HEAD, *(f"  {line}" for line in lines)])

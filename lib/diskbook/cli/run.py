@@ -7,15 +7,15 @@ from typing import Any
 import click
 
 from diskbook.cli import complete
-from diskbook.cli.examples import examples
 from diskbook.cli.groups import SectionedCommand
-from diskbook.cli.opened import kept, opened
 from diskbook.cli.options import (
     cloud,
     company,
     expires,
     hosts,
+    kept,
     max_cost,
+    opened,
     overrides,
     preset,
     refuse_given,
@@ -24,6 +24,7 @@ from diskbook.cli.options import (
     subscription,
     time_scale,
 )
+from diskbook.cli.output import examples
 from diskbook.facts.errors import UsageError
 
 _OF_CLOUDS = {
@@ -110,7 +111,7 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     if resume and is_file and not overrides(options) and _is_finished(resume, scenario):
         return
     from diskbook.design import scenario_file
-    from diskbook.measure.runs import announcement, pipeline
+    from diskbook.measure.runs import pipeline
 
     if (scenario is None) == (resume is None) and not (resume and scenario_file.is_file(str(scenario))):
         raise UsageError("name a scenario, or a run to --resume; 'diskbook list' shows both")
@@ -118,7 +119,7 @@ def run(ctx: click.Context, scenario: str | None, resume: str | None, keep: bool
     folder, place = opened(resume) if resume else (_begin(str(scenario), options, azure), None)
     with pipeline.dropped_if_refused(folder):
         _note(folder, options, azure, resumed=resume is not None, file=scenario)
-        click.echo(announcement.text(folder, keep=keep))
+        click.echo(pipeline.announcement(folder, keep=keep))
         with kept(folder, place, options["store"]):
             outcome = pipeline.execute(folder, keep=keep, scenario=scenario)
     click.echo(outcome.words)

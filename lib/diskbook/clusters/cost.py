@@ -8,7 +8,7 @@ from diskbook.clusters.stats.volume_bound import Bound, Load, Setup
 from diskbook.design import arm_words
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts import catalog
-from diskbook.facts.delays import DELAYS_S
+from diskbook.facts.arm import DELAYS_S
 from diskbook.facts.units import MB, MIB
 
 # Roughly, none of it seen: features and a restart, validation, cluster, pool; then each volume, each move.

@@ -13,7 +13,7 @@ from diskbook.design import schema
 from diskbook.design.model import Scenario
 from diskbook.design.totals import trial_totals
 from diskbook.facts.errors import DiskbookError
-from diskbook.results import raw
+from diskbook.results import attached
 from diskbook.results.run import Run
 from diskbook.results.tables import Event, Tables
 
@@ -41,7 +41,7 @@ def _counters(run: Run, ledger: Iterable[Event]) -> pd.DataFrame:
         if not isinstance(entry, Mapping) or event.get("evidence_s"):
             continue
         try:
-            document = json.loads(raw.read_bytes(run.folder, entry))
+            document = json.loads(attached.read_bytes(run.folder, entry))
             rows.extend(counters.rows(run.name, event["trial"], document["before"], document["after"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DiskbookError(

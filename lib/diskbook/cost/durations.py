@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from diskbook.design import attachments, layout, schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
 from diskbook.facts import catalog, disk_options, neighbours
+from diskbook.facts.arm import DELAYS_S
 from diskbook.facts.catalog import OWN_DISK
-from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.units import MB, MIB
 from diskbook.tools.protocol import OVERWRITE_BLOCK_BYTES
 

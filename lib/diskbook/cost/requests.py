@@ -13,7 +13,7 @@ from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.clients import poll_interval_s
 from diskbook.cost import durations
 from diskbook.design.model import Scenario
-from diskbook.facts.delays import DELAYS_S
+from diskbook.facts.arm import DELAYS_S
 
 NAMED_S = 50.0
 """Time between polls that Azure names in its first answer about a new machine."""

@@ -21,8 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from diskbook.design.diskspd_line import arguments as diskspd_line_workload
-from diskbook.design.diskspd_line.arguments import parse
+from diskbook.design import diskspd_arguments
+from diskbook.design.diskspd_arguments import parse
 from diskbook.facts import paths
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import LINES, is_visible
@@ -296,7 +296,7 @@ class Workload(Record):
     @model_validator(mode="before")
     @classmethod
     def _of_line(cls, raw: Any) -> Any:
-        return diskspd_line_workload.expand_workload(_with_jobs(raw))
+        return diskspd_arguments.expand_workload(_with_jobs(raw))
 
     def meets(self, arm: str) -> bool:
         """Whether the arm is measured with this workload."""

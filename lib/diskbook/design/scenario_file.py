@@ -15,11 +15,11 @@ from pydantic import ValidationError
 
 from diskbook.design import azure_rules, company_rules, consistency, derived_workloads, mistakes
 from diskbook.design.model import PRESETS, Scenario
-from diskbook.facts import neighbours, paths, toml_file
-from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts import input_files, neighbours, paths
+from diskbook.facts.errors import UsageError, one_line, unknown
 from diskbook.facts.neighbours import imported
 from diskbook.facts.rules import UNKNOWN_SIZE
-from diskbook.facts.validation import Mistake, MistakesError, Wording, mistakes as say_all, one_line, refusal
+from diskbook.facts.validation import Mistake, MistakesError, Wording, mistakes as say_all, refusal
 
 KINDS = frozenset({"machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill", "loss"})
 Names = Sequence[Any]
@@ -107,7 +107,7 @@ def names() -> list[str]:
 
 def sampled() -> list[str]:
     """Names of the scenarios that have a preset for a committed sample run."""
-    return [name for name in names() if SAMPLE in toml_file.read(_path(name), name).get("preset", {})]
+    return [name for name in names() if SAMPLE in input_files.read_toml(_path(name), name).get("preset", {})]
 
 
 def load(
@@ -146,7 +146,7 @@ def load(
 
 
 def _load(path: Path, preset: str, overrides: Mapping[str, Any], asks_azure: bool) -> Scenario:
-    raw = toml_file.read(path, f"there is no scenario file {path}")
+    raw = input_files.read_toml(path, f"there is no scenario file {path}")
     _check_shape(raw, path.name)
     if "name" in raw:
         raise UsageError(f"{path.name}: a scenario has the name of its file; leave the key 'name' out")

@@ -8,10 +8,9 @@ from pathlib import Path
 import click
 
 from diskbook.cli import complete
-from diskbook.cli.examples import examples
 from diskbook.cli.groups import SuggestingGroup
 from diskbook.cli.options import time_scale
-from diskbook.cli.output import json_option, show_json
+from diskbook.cli.output import examples, json_option, show_json
 
 
 @click.group(cls=SuggestingGroup)

@@ -14,7 +14,7 @@ from diskbook.cloud.kinds import Check, look
 from diskbook.design import layout
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.doctor.cloud import SPARE_BYTES, existing, room, runs_folder
+from diskbook.measure.doctor import SPARE_BYTES, existing, room, runs_folder
 from diskbook.measure.runs.begin import PACKAGES
 from diskbook.measure.runs.stages import at_once
 from diskbook_emulator import disk, folders, machine, network, processes

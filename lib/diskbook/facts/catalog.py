@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from diskbook.facts import table
+from diskbook.facts import input_files
 from diskbook.facts.errors import unknown
+from diskbook.facts.input_files import Record
 from diskbook.facts.paths import REFERENCE
-from diskbook.facts.table import Record
 
 ON_DEMAND_BURST_ABOVE_GIB = 512
 PERFORMANCE_PLUS_FROM_GIB = 513
@@ -233,7 +233,7 @@ class DiskLimits:
 
 
 def _read(record: type[Record], name: str) -> Iterator[Record]:
-    return (row for _, row in table.read(record, REFERENCE / name))
+    return (row for _, row in input_files.read_table(record, REFERENCE / name))
 
 
 @cache

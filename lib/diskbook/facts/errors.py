@@ -133,3 +133,15 @@ def unusable(error: OSError) -> DiskbookError | None:
 def _listed(names: list[str]) -> str:
     more = len(names) - MOST_NAMES
     return f"{', '.join(names[:MOST_NAMES])}{f' and {more} more' if more > 0 else ''}" or "none"
+
+
+LONGEST = 500
+"""Characters of a message; what a file holds may be longer."""
+
+
+def one_line(text: str) -> str:
+    """A message with whatever a file holds in it: without control characters, and not endless."""
+    words = " ".join(text.split())
+    printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
+    half = LONGEST // 2
+    return printable if len(printable) <= LONGEST else f"{printable[:half]} ... {printable[-half:]}"

@@ -5,6 +5,7 @@ A few kilobytes of gzip can unpack to terabytes, so nothing here is unpacked wit
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import fcntl
@@ -15,7 +16,7 @@ import os
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -218,3 +219,53 @@ def read_packed(path: Path, name: str = "", most: int | None = None, *, packed: 
     """Return the content of a file of at most so many bytes, by default `WHOLE`; see `opened`."""
     with open_packed(path, name, WHOLE if most is None else most, packed=packed) as stream:
         return stream.read()
+
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def text_of(content: bytes) -> tuple[str, tuple[str, ...]]:
+    """Decode a tool's output, with lines that end as everywhere.
+
+    Numbers and keywords of all tools are ASCII, so only file names can suffer from a wrong guess.
+
+    Returns
+    -------
+    tuple
+        The text, and flags that say what had to be assumed.
+    """
+    text, flags = _text_of(content)
+    return text.replace("\r\n", "\n"), flags
+
+
+def plain_text(files: Mapping[str, bytes], kind: str) -> str:
+    """Decode what a tool wrote into a file of its trial, in UTF-8; empty where it left none."""
+    return files.get(kind, b"").decode("utf-8", "replace")
+
+
+def _text_of(content: bytes) -> tuple[str, tuple[str, ...]]:
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return _decoded(content, encoding)
+    if _is_wide(content):
+        return _decoded(content, "utf-16-le")
+    try:
+        return content.decode("utf-8"), ()
+    except UnicodeDecodeError:
+        # Any byte is a character in this one; Cyrillic is the code page that was met with.
+        return content.decode("cp1251", "replace"), (
+            "not UTF-8, read as Windows-1251: file names may be wrong",
+        )
+
+
+def _decoded(content: bytes, encoding: str) -> tuple[str, tuple[str, ...]]:
+    try:
+        return content.decode(encoding), ()
+    except UnicodeDecodeError:
+        return content.decode(encoding, "replace"), (f"damaged {encoding.upper()}: characters are missing",)
+
+
+def _is_wide(content: bytes) -> bool:
+    """Whether this is ASCII as UTF-16 without a mark: every second byte of the beginning is zero."""
+    head = content[:64]
+    return len(head) >= 8 and head[1::2].count(0) > 0.9 * len(head[1::2]) and 0 not in head[::2]

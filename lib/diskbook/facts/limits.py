@@ -6,7 +6,7 @@ docs/reference/limits.md explains it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -117,3 +117,33 @@ def _pages(size: VmSize, column: str) -> list[SizeSource]:
     """Pages that a column was read on: those that name it, else the pages of the series."""
     pages = [source for key in size.source if (source := catalog.size_sources()[key]).kind != catalog.COPY]
     return [page for page in pages if column in page.columns] or [page for page in pages if not page.columns]
+
+
+_KINDS = {
+    PREMIUM: "Premium SSD, uncached",
+    CACHED: "Premium SSD, host cache",
+    FLEXIBLE: "Premium SSD v2 and Ultra",
+}
+
+
+def words(rows: Sequence[Limit]) -> str:
+    """Return all rows of a size, then their sources and what else is known."""
+    sources = list(dict.fromkeys((row.source, row.licence, row.read_on) for row in rows))
+    lines = [f"{rows[0].size}: documented limits for all disks of the machine together.", ""]
+    for row in rows:
+        number = sources.index((row.source, row.licence, row.read_on)) + 1
+        place = row.attachment or "attachment unknown"
+        lines.append(f"{place}, {_KINDS[row.disk_kind]}: {_figures_text(row)} [{number}]")
+    lines.append("")
+    for number, (source, licence, read_on) in enumerate(sources, 1):
+        lines.append(f"[{number}] {source}; licence {licence}; read {read_on}")
+    return "\n".join([*lines, *([f"Note: {rows[0].note}."] if rows[0].note else [])])
+
+
+def _figures_text(row: Limit) -> str:
+    if row.iops is None:
+        return "unknown"
+    base = f"{row.iops:,} IOPS, {row.mb_s:,g} MB/s"
+    if row.burst_iops is None:
+        return f"{base}, burst unknown"
+    return f"{base}, burst {row.burst_iops:,} IOPS, {row.burst_mb_s:,g} MB/s"

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.input_files import Record, read_table as read
 from diskbook.facts.paths import REFERENCE
-from diskbook.facts.table import Record, read
 
 COMPONENTS, SHARES, PLANNING, PAIRS = (
     f"azure-noise-{name}.csv" for name in ("components", "shares", "planning", "pairs")

@@ -13,10 +13,8 @@ from typing import Any, get_args, get_type_hints
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from diskbook.facts.errors import UsageError, unknown
+from diskbook.facts.errors import UsageError, one_line, unknown
 
-LONGEST = 500
-"""Characters of a message; what a file holds may be longer."""
 MOST = 20
 """Mistakes of a file that are shown."""
 _PLACE = re.compile(r"\[+(?P<kind>\w+)[^\]]*\]+ ?(?P<row>[\w-]*)")
@@ -183,14 +181,6 @@ def _sentence(
         value=reprlib.repr(finding["input"]),  # a file may hold anything, of any depth
         message=f"{message[0].lower()}{message[1:]}",
     )
-
-
-def one_line(text: str) -> str:
-    """A message with whatever a file holds in it: without control characters, and not endless."""
-    words = " ".join(text.split())
-    printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
-    half = LONGEST // 2
-    return printable if len(printable) <= LONGEST else f"{printable[:half]} ... {printable[-half:]}"
 
 
 def _place(loc: Place, raw: Mapping[str, Any], row: str) -> str:

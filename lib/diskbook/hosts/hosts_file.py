@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from diskbook.design.model import Disk, Name, Scenario
-from diskbook.facts import toml_file
+from diskbook.facts import input_files
 from diskbook.facts.catalog import OWN_DISK, OWN_HOST
 from diskbook.facts.disk_options import OPTIONS
 from diskbook.facts.errors import UsageError, is_visible, unknown
@@ -162,7 +162,7 @@ def read(path: str | Path) -> tuple[OwnHost, ...]:
         With a line per mistake: what is wrong, and what to do.
     """
     file = Path(path)
-    raw = toml_file.read(file, f"there is no file of hosts {file}")
+    raw = input_files.read_toml(file, f"there is no file of hosts {file}")
     try:
         hosts = HostsFile.model_validate(raw).host
     except ValidationError as error:

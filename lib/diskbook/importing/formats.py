@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from diskbook.facts import files
 from diskbook.facts.neighbours import vmfleet_results as vmfleet
 from diskbook.importing import elbencho, kubestr, perfkit, sysbench
 from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, normal, terse
-from diskbook.tools import decode
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.record import Parsed, UnusableError
 
@@ -77,7 +77,7 @@ def parse(content: bytes, source: str) -> Parsed:
     for magic, what in _MAGIC.items():
         if content.startswith(magic):
             raise UnusableError(source, f"this is {what}")
-    text, flags = decode.text_of(content)
+    text, flags = files.text_of(content)
     parsed = _parse_text(text, source)
     return Parsed(parsed.tool, parsed.version, parsed.format, parsed.measurements, (*flags, *parsed.flags))
 

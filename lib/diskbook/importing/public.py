@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.design import scenario_file
-from diskbook.facts import catalog, paths, toml_file
+from diskbook.facts import catalog, input_files, paths
 from diskbook.facts.errors import DiskbookError, unknown
 from diskbook.importing import pairing, repeats, run as importer, scenario
 from diskbook.importing.files import Source
@@ -63,7 +63,9 @@ def load(name: str) -> Dataset:
     if name not in names():
         raise unknown("data set", name, names())
     folder = FOLDER / name
-    return Dataset(name, folder, toml_file.read(folder / "source.toml", f"there is no data set {name}"))
+    return Dataset(
+        name, folder, input_files.read_toml(folder / "source.toml", f"there is no data set {name}")
+    )
 
 
 def table_of(name: str, stem: str = "table") -> pd.DataFrame:

@@ -16,7 +16,7 @@ from diskbook.facts.units import MIB
 from diskbook.importing import fleets, formats, table
 from diskbook.importing.fio import logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
-from diskbook.results.raw import path_of, read_bytes
+from diskbook.results.attached import path_of, read_bytes
 from diskbook.tools import registry
 from diskbook.tools.fio import latency as fio_latency
 from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from diskbook.design.model import ToolName, block_bytes
-from diskbook.facts import toml_file
+from diskbook.facts import input_files
 from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.facts.units import GIB, MIB
 from diskbook.importing.layout import Meaning
@@ -106,7 +106,7 @@ def columns_of(text: str) -> Columns:
 
 def _of_file(path: Path) -> list[tuple[str, str]]:
     """Pairs of the tables [columns] and [values] of a mapping file."""
-    document = toml_file.read(path, f"--columns: there is no file {path}")
+    document = input_files.read_toml(path, f"--columns: there is no file {path}")
     pairs: list[tuple[str, str]] = []
     for table, mark in (("columns", ""), ("values", ":")):
         rows = document.pop(table, {})

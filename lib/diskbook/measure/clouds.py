@@ -16,7 +16,7 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import hosts_file
-from diskbook.measure.doctor import cloud as doctor
+from diskbook.measure import doctor
 from diskbook.measure.runs import leftovers
 from diskbook.results.run import Run
 

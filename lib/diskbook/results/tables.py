@@ -26,7 +26,7 @@ from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
 from diskbook.facts.units import MB
-from diskbook.results import attached, raw
+from diskbook.results import attached
 from diskbook.results.attached import GuestRows
 from diskbook.results.run import Run
 from diskbook.stats import credit, platform as platform_metrics
@@ -100,7 +100,7 @@ def build(
             return measured[event["trial"]]
         if "imported" in event:
             return neighbours.imported_trials.read_trial(run.folder, event)
-        return raw.read_trial(run.folder, event, workload)
+        return attached.read_trial(run.folder, event, workload)
 
     tables = tables_of(manifest, ledger, read_trial)
     metrics = _platform(run, manifest["provenance"], ledger)
@@ -200,7 +200,7 @@ def _platform(run: Run, provenance: str, ledger: Iterable[Event]) -> pd.DataFram
     """Read what the platform answered when its metrics were asked for."""
     entries = [entry for event in ledger if event["event"] == "metrics" for entry in event.get("files") or ()]
     try:
-        answers = [json.loads(raw.read_bytes(run.folder, entry)) for entry in entries]
+        answers = [json.loads(attached.read_bytes(run.folder, entry)) for entry in entries]
         return platform_metrics.table(answers, provenance)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DiskbookError(

@@ -17,11 +17,11 @@ from diskbook.design.vocabulary import GateStatus, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.stats import ratios
 from diskbook.stats.gates import Gate, attachment
+from diskbook.stats.gates.attachment import Conditioning
 from diskbook.stats.gates.data import DATA, MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
 from diskbook.stats.gates.limits import CAP, NOTHING_SHOWS, SATURATION, without_interval
 from diskbook.stats.gates.plan import Plan, over_all_looks
-from diskbook.stats.gates.state import Conditioning
 from diskbook.stats.gates.tool import TOOL
 from diskbook.stats.intervals import LEVEL
 from diskbook.stats.outliers import OutlierCounts

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.design import held_rate, tail_samples
+from diskbook.design import grid, held_rate
 from diskbook.design.totals import CELL, measured_rows, rate_kept, trial_keys, trial_totals
 from diskbook.design.vocabulary import CreditState, Provenance
 from diskbook.facts.metrics import METRICS
@@ -199,7 +199,7 @@ def load_curve_points(
     alike = rows.assign(workload=made["kind"].to_numpy())
     for metric in ("lat_p50_ms", "lat_p99_ms"):
         made[metric] = held_rate.latency(alike, metric)
-    made["p99_lacks"] = tail_samples.lacks(rows, 0.99)
+    made["p99_lacks"] = grid.tail_lacks(rows, 0.99)
     made["lat_p99_ms"] = made["lat_p99_ms"].where(made["p99_lacks"] == "")
     starts = held_rate.starts(alike)
     made["from_due"] = made["kind"].map(starts) == held_rate.Start.INTENDED

@@ -24,8 +24,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.design import held_rate
-from diskbook.design.grid import Key, grid, mean_over_repeats
-from diskbook.design.tail_samples import needed
+from diskbook.design.grid import Key, grid, mean_over_repeats, tail_needs as needed
 from diskbook.design.totals import ONE_BY_ONE, measured_rows, several_runs, trial_codes, trial_keys
 from diskbook.facts.units import NS_PER_MS
 from diskbook.stats import ratios

@@ -19,10 +19,9 @@ from diskbook.design.vocabulary import GateStatus, Provenance
 from diskbook.facts.errors import DiskbookError
 from diskbook.stats.compare import FEW_REPLICATES
 from diskbook.stats.gates import data, design, limits, plan, tool
-from diskbook.stats.gates.attachment import ATTACHMENT
+from diskbook.stats.gates.attachment import ATTACHMENT, STATE
 from diskbook.stats.gates.data import PLAUSIBLE
 from diskbook.stats.gates.guests import GUEST
-from diskbook.stats.gates.state import STATE
 from diskbook.stats.gates.tool import GENERATOR
 
 VERSION = 1

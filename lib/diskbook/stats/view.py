@@ -22,18 +22,7 @@ from diskbook.design.series import samples
 from diskbook.design.totals import measured_rows, several_runs, trial_totals
 from diskbook.design.vocabulary import GateStatus
 from diskbook.stats import drift, intervals, limits, outliers, plausibility, ratios, strata
-from diskbook.stats.gates import (
-    Gate,
-    attachment,
-    data,
-    design,
-    guests,
-    limits as limit_gates,
-    passed,
-    platform,
-    state,
-    tool,
-)
+from diskbook.stats.gates import Gate, attachment, data, design, guests, limits as limit_gates, passed, tool
 from diskbook.stats.gates.data import plausible_gate
 from diskbook.stats.gates.guests import guest_gate
 from diskbook.stats.gates.plan import Plan, plan_gate
@@ -140,7 +129,7 @@ class View:
         consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
         plan: Plan | None = None,
         guest: pd.DataFrame | None = None,
-        conditioning: Mapping[str, state.Conditioning] | None = None,
+        conditioning: Mapping[str, attachment.Conditioning] | None = None,
         asked: Mapping[str, plausibility.Asked] | None = None,
         exempt: Exempt | None = None,
     ) -> None:
@@ -318,7 +307,7 @@ class View:
     def _cap_gate(self, arms: Sequence[str], labels: Sequence[Mapping[Any, Any]]) -> Gate:
         """Limits by our own reading of the rates and, where that decides nothing, by the platform's."""
         by_rate = limit_gates.cap_gate(arms, labels, [_limit(label) for label in labels])
-        by_platform = platform.platform_gate(arms, labels, self._consumed_pct)
+        by_platform = limit_gates.platform_gate(arms, labels, self._consumed_pct)
         return by_rate if by_rate.decides or by_platform is None else by_platform
 
     def _doubts_of(self, cell: tuple[str, str], little: Gate) -> list[plausibility.Doubt]:
@@ -339,7 +328,7 @@ class View:
         of_each = (Interval(*(part[place] for part in slopes)) for place in range(3))
         arm, base, ratio = of_each
         by_arm = self.conditioning
-        return state.state_gate(arms, by_arm, (arm, base, ratio), n_blocks, item.margin, self.provenance)
+        return attachment.state_gate(arms, by_arm, (arm, base, ratio), n_blocks, item.margin, self.provenance)
 
     def _attach_effect(self, item: Named, direction: str) -> attachment.Effect | None:
         """Late over early of both arms; None where no visit has a trial of both right after an attach."""

@@ -188,7 +188,7 @@ class Measurement(NanEqual):
     options
         What its tool was told besides, as far as its output repeats it; values as written.
     rate_window_worst, rate_windows_low_share
-        See `tables.rate_windows.windows`; NaN where no rate was held, or nobody logged each I/O.
+        See `design.held_rate.rate_windows`; NaN where no rate was held, or nobody logged each I/O.
     """
 
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from diskbook.design.diskspd_line.arguments import check_runnable, parse
+from diskbook.design.diskspd_arguments import check_runnable, parse
 from diskbook.design.model import FLEET, TOOLS_OF_SYSTEM, Scenario, ToolName
 from diskbook.facts.errors import UsageError
 from diskbook.facts.neighbours import LazyTable

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from diskbook.facts.delays import DELAYS_S
+from diskbook.facts.arm import DELAYS_S
 from diskbook_emulator.profile import Schedules
 from diskbook_emulator.types import Json
 

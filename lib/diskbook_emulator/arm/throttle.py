@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from diskbook.facts.delays import MINUTE_S, POLICIES, Rate
+from diskbook.facts.arm import MINUTE_S, POLICIES, Rate
 from diskbook_emulator.arm.errors import ArmError, throttled
 
 PREFIX = "Microsoft.Compute/"

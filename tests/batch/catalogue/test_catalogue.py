@@ -21,7 +21,7 @@ from diskbook.batch.catalogue import join, layout, read, rebuild, schema
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import overview
-from diskbook.report.site import entries
+from diskbook.report import site
 from diskbook.results.run import Run
 from support.few_runs import NAMES
 
@@ -104,7 +104,7 @@ def everything(folder: Path) -> list[object]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DISKBOOK_RUNS", str(folder))
         asked = [("list",), ("compare", *NAMES[:2], "--json"), ("compare", "--scenario", "shared-zrs")]
-        return [*(printed(*words) for words in asked), entries.read_all(folder), overview.run_rows()]
+        return [*(printed(*words) for words in asked), site.read_all(folder), overview.run_rows()]
 
 
 def put(folder: Path, how: str) -> None:

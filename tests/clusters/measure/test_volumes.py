@@ -14,7 +14,7 @@ from diskbook.design import schedule
 from diskbook.design.model import Volume
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB, KIB
-from diskbook.measure.bench import orphans, trials
+from diskbook.measure.bench import steps as orphans, trials
 from support.measuring import events
 from support.scripted_nodes import WITNESS_KEY, ScriptedRig, rig
 

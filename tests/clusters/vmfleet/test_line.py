@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from diskbook.clusters.vmfleet import TOOL, line, names
-from diskbook.design.diskspd_line.arguments import parse_words
+from diskbook.design.diskspd_arguments import parse_words
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.tools.record import Direction, Instance, Load, Measurement

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from diskbook.clusters.vmfleet import names
-from diskbook.design.diskspd_line.arguments import parse
+from diskbook.design.diskspd_arguments import parse
 
 WORD = st.from_regex(r"[a-z][a-z0-9]{0,6}(?:-[a-z0-9]{1,5}){0,2}", fullmatch=True)
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from diskbook.design.diskspd_line.arguments import Arguments, parse, parse_words, render, workload_remarks
+from diskbook.design.diskspd_arguments import Arguments, parse, parse_words, render, workload_remarks
 from diskbook.facts.errors import UsageError
 
 GIB = 1024**3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.facts.delays import DELAYS_S, POLICIES
+from diskbook.facts.arm import DELAYS_S, POLICIES
 from diskbook_emulator.arm.errors import ArmError
 from diskbook_emulator.arm.throttle import Buckets, Charge, charge, window
 from support.arm_plane import SUBSCRIPTION, world

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook.design.diskspd_line.arguments import check_runnable, parse as parse_line
+from diskbook.design.diskspd_arguments import check_runnable, parse as parse_line
 from diskbook.importing import formats
 from diskbook.tools.record import CACHED, Load, Measurement, Parsed, UnusableError
 from support import SAMPLES

@@ -25,11 +25,7 @@ from diskbook.measure.bench.blocks_remote import BLOCK
 from diskbook.measure.bench.failover import BlockWriter
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.runs import stages
-from diskbook.report.analysis import (
-    failover as failover_shown,
-    reservations as reservations_shown,
-    shared_zrs,
-)
+from diskbook.report.analysis import failover as failover_shown, shared_zrs
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.results.run import Run
 from diskbook.results.tables import build
@@ -131,7 +127,7 @@ def test_a_reservation_was_shown_step_by_step(done: Run) -> None:
     (finding,) = [event for event in done.ledger() if event["event"] == "finding"]
     assert finding["ok"] and all(step["expected"] == step["observed"] for step in finding["steps"])
     refused = [step["step"] for step in finding["steps"] if step["observed"] == "refused"]
-    assert [step["step"] for step in finding["steps"]] == list(reservations_shown.DONE)
+    assert [step["step"] for step in finding["steps"]] == list(failover_shown.DONE)
     shown = shared_zrs.reservation_table(analyse(done))
     assert "keys of node2; reserved by node2" in shown and "no finding about Azure" in shown
     assert shown.count(">yes</td>") == len(finding["steps"])

@@ -15,7 +15,7 @@ from diskbook.hosts.device import Device
 from diskbook.measure.bench import steps
 from diskbook.measure.bench.rig import Rig, states
 from diskbook.measure.bench.steps import NoRoomError
-from diskbook.report.analysis import conditioning
+from diskbook.report.analysis import protocol
 from diskbook.results.run import Run
 from diskbook.tools.protocol import Job
 
@@ -109,7 +109,7 @@ def test_arms_are_in_the_state_that_their_first_trial_met(rig: Still, scenario: 
     events(rig.run, "marked", "prefill", disk="lrs")
     for arm, disk in (("zrs-z1", "zrs"), ("lrs-z1", "lrs"), ("lrs-b-z1", "lrs-b")):
         rig.run.append("trial", replicate=1, arm=arm, disk=disk, disk_id=f"/{disk}", status="ok")
-    of_arms = conditioning.of_arms(scenario, rig.run.ledger())
+    of_arms = protocol.of_arms(scenario, rig.run.ledger())
     assert of_arms["zrs-z1"].overwritten and of_arms["zrs-z1"].known
     assert of_arms["lrs-z1"].filled and not of_arms["lrs-z1"].known
     assert not of_arms["lrs-b-z1"].filled

@@ -19,7 +19,7 @@ from diskbook.cloud.kinds import Check, State
 from diskbook.cost import retail
 from diskbook.design import scenario_file
 from diskbook.facts import catalog, prices
-from diskbook.measure.doctor import check, cloud
+from diskbook.measure import doctor
 from support import identity_endpoint
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
 
@@ -47,7 +47,7 @@ def signed_in(plane: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 def _lines(**asked: Any) -> dict[str, Check]:
-    return {row.name: row for row in cloud.checks(SCENARIO, cloud.Asked(**asked), TODAY)}
+    return {row.name: row for row in doctor.checks(SCENARIO, doctor.Asked(**asked), TODAY)}
 
 
 def test_a_subscription_that_lacks_nothing(signed_in: World) -> None:
@@ -121,7 +121,7 @@ def test_a_line_that_fails_says_what_to_do(
     rows = _lines()
     assert rows[line].state == State.FAILS
     assert all(word in rows[line].text for word in words), rows[line].text
-    assert not check.all_ok(list(rows.values()))
+    assert not doctor.all_ok(list(rows.values()))
     assert [row.name for row in rows.values() if row.state == State.FAILS] == [line]
 
 
@@ -129,7 +129,7 @@ def test_port_22_of_a_host_is_tried_only_when_asked_for(
     signed_in: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        monkeypatch.setattr(cloud, "SSH_PORT", server.getsockname()[1])
+        monkeypatch.setattr(doctor, "SSH_PORT", server.getsockname()[1])
         row = _lines(try_ssh="127.0.0.1")["way to port 22"]
         assert row.state == State.OK and row.text == "127.0.0.1 takes connections at port 22"
     row = _lines(try_ssh="127.0.0.1")["way to port 22"]
@@ -145,7 +145,7 @@ def test_a_limit_that_is_too_low_fails(signed_in: World) -> None:
 def test_what_rests_on_a_failure_is_not_asked(signed_in: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", "mine")
     rows = _lines()
-    assert {rows[name].state for name in (*cloud._OF_SUBSCRIPTION, "prices")} == {State.NOT_ASKED}
+    assert {rows[name].state for name in (*doctor._OF_SUBSCRIPTION, "prices")} == {State.NOT_ASKED}
     assert rows["cost"].state == State.OK  # by the dated table
 
 

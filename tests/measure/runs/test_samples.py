@@ -9,8 +9,8 @@ import pytest
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.post import write as post_files
-from diskbook.report.show import answers
+from diskbook.report.post import article
+from diskbook.report.show import lead
 from diskbook.results.run import Run
 from support.notebooks import run_cells
 
@@ -57,13 +57,13 @@ def test_a_sample_was_made_by_the_scenario_as_it_stands(copy: Run) -> None:
 
 
 def test_every_trial_succeeded(a: Analysis) -> None:
-    assert set(a.trials["status"]) == {"ok"} and len(answers.answers(a)) >= 3
+    assert set(a.trials["status"]) == {"ok"} and len(lead.answers(a)) >= 3
 
 
 def test_the_committed_post_is_that_of_the_sample(a: Analysis) -> None:
     name = a.scenario.name
     renew = f"'diskbook post sample-{name}' writes it anew, 'make samples' those of all samples"
-    files = post_files.contents(a)
+    files = article.contents(a)
     there = {f"{name}/{path.name}" for path in (paths.POSTS / name).glob("*")}
     assert there | {f"{name}.md"} == files.keys(), renew
     for path, content in files.items():

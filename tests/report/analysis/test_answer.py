@@ -14,15 +14,15 @@ from diskbook.batch.catalogue import entry
 from diskbook.cli import document_of
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import outcome, overview
+from diskbook.report import site
 from diskbook.report.analysis import answer
-from diskbook.report.site import entries
 from diskbook.results.run import Run
 
 READERS: dict[str, Callable[[Run], object]] = {
     "answer": answer.of_run,
     "catalogue": entry.read,
     "ending": lambda run: document_of.report(outcome.Outcome(run, "", run.folder)),
-    "site": entries.read,
+    "site": site.read,
 }
 DAMAGES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "no family": (lambda table: table.drop(columns="family"), "column 'family' is missing"),

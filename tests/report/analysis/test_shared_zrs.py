@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from diskbook.design import scenario_file
-from diskbook.report.analysis import reservations as reservations_shown, shared_zrs
+from diskbook.report.analysis import failover, shared_zrs
 from diskbook.report.analysis.published import compared, figures as published
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.show import answers
+from diskbook.report.show import lead
 from diskbook.results import tables
 from diskbook.results.run import Run
 from diskbook.stats.zone_probe import probe
@@ -90,7 +90,7 @@ def test_one_disk_from_two_machines_is_no_finding_with_one_replicate(
     row = rows[rows["scope"] == "these disks"].iloc[0]
     with load_sensitive():  # a rate at depth that is too low for these latencies may sit on a limit: no ratio
         assert row["ci_high"] < 1 or row["ci_low"] > 1
-        (said,) = answers.answers(a)
+        (said,) = lead.answers(a)
         assert "may or may not differ" in said and "measure 2 replicates or more" in said
         assert "1 ratio can tell nothing, since the machines may differ as well" in a.ratios.alt
     assert a.percentile_ratios.empty
@@ -122,7 +122,7 @@ def with_findings(folder: Path, *findings: dict[str, Any]) -> Analysis:
 
 def test_a_reservation_is_told_step_by_step_and_a_surprise_is_said(tmp_path: Path) -> None:
     a = with_findings(tmp_path / "run", {"replicate": 1, "ok": False, "steps": STEPS})
-    rows = reservations_shown.steps(a).drop(columns=["Replicate", "Check"]).to_numpy().tolist()
+    rows = failover.steps(a).drop(columns=["Replicate", "Check"]).to_numpy().tolist()
     assert rows == [
         [1, "node1", "reserves the disk: from now on only registered machines may write",
          "keys of node1; reserved by node1", "yes"],
@@ -134,7 +134,7 @@ def test_a_reservation_is_told_step_by_step_and_a_surprise_is_said(tmp_path: Pat
 def test_of_a_check_that_was_done_again_the_last_counts(tmp_path: Path) -> None:
     first, second = {"ok": False, "steps": STEPS}, {"ok": True, "steps": STEPS[:1]}
     a = with_findings(tmp_path / "run", first | {"replicate": 1}, second | {"replicate": 1})
-    assert reservations_shown.steps(a)["As expected"].tolist() == ["yes"]
+    assert failover.steps(a)["As expected"].tolist() == ["yes"]
     b = with_findings(tmp_path / "two", second | {"replicate": 1}, second | {"replicate": 2})
     assert ">Replicate</th>" in shared_zrs.reservation_table(b)
 

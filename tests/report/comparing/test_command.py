@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from diskbook.cli import document_of
 from diskbook.cli.compare import compare
-from diskbook.report.comparing import compared, spread
+from diskbook.report.comparing import compared
 from diskbook.report.comparing.pairs import LeftOut, label
 from diskbook.report.figures.export import as_svg
 from diskbook.results.run import Run
@@ -109,7 +109,7 @@ def test_the_spread_between_runs_holds_what_was_planted(runs: dict[str, Run]) ->
     item = next(item for item in three.spreads if item.key[2] == "randwrite-qd1" and item.key[0] == "zrs-z1")
     assert 0.05 < item.spread.sd < 0.2 and item.spread.p < 0.01 and "more than their replicates" in item.words
     one = compared.compare([str(runs[name].folder) for name in ("default", "again", "single")])
-    assert all(item.has_disks for item in spread.between(one.pairs))
+    assert all(item.has_disks for item in compared.between(one.pairs))
 
 
 def test_the_figure_has_a_row_a_run_and_words_for_who_cannot_see_it(runs: dict[str, Run]) -> None:

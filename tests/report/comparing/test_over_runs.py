@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from diskbook.design.vocabulary import Scope
-from diskbook.report.comparing import compared, over_runs, over_runs_text
+from diskbook.report.comparing import compared, over_runs
 from diskbook.report.comparing.over_runs import OfRuns, OverRuns
 from diskbook.results.run import Run
 
@@ -65,13 +65,11 @@ def test_another_question_is_counted_and_named(folder: Path, tmp_path: Path) -> 
     other = over_runs.compare(content["scenario"]["name"], str(place))
     assert [row.n_runs for row in rows(other, Scope.LIKE_THESE)] == [2, 1]
     assert {item.n_runs for item in other.left_out} == {1}
-    assert "another question: workload: queue_depth is 2, not 1" in " ".join(
-        over_runs_text.text(other).split()
-    )
+    assert "another question: workload: queue_depth is 2, not 1" in " ".join(over_runs.text(other).split())
 
 
 def test_it_is_printed_in_80_columns_and_counted_in_csv(over: OverRuns) -> None:
-    shown = over_runs_text.text(over)
+    shown = over_runs.text(over)
     assert max(map(len, shown.splitlines())) <= 80 and "s.d. between 3 runs" in shown
-    assert len(over_runs_text.csv(over).splitlines()) == len(over.rows) + 1
-    assert over_runs_text.markdown(over).count("\n| ") == len(over.rows) + 2
+    assert len(over_runs.csv(over).splitlines()) == len(over.rows) + 1
+    assert over_runs.markdown(over).count("\n| ") == len(over.rows) + 2

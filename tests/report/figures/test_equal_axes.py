@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from diskbook.report import figures
 from diskbook.report.figures.credit import whole_intervals
-from diskbook.report.figures.equal_axes import equal_x, equal_y
+from diskbook.report.figures.scales import equal_x, equal_y
 from diskbook.report.figures.style import ArmLook
 
 LOOKS = {"a": ArmLook("a", "#0072B2", "o", "-")}

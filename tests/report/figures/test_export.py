@@ -20,7 +20,7 @@ from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.figures import Picture
 from diskbook.report.figures.export import as_png, as_svg, data_hash
 from diskbook.report.figures.forest import rows as forest_rows
-from diskbook.report.figures.percent_axis import percent, reach, value_words
+from diskbook.report.figures.scales import percent, reach, value_words
 from diskbook.report.figures.style import DIFFERENCE, GROUND
 from diskbook.report.show import tables as show_tables
 from support import synthetic

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from diskbook.clusters.figures.capacity import capacity
-from diskbook.report.figures import interval_bars
+from diskbook.report.figures import scales
 
 
 def test_intervals_are_drawn_over_marks() -> None:
@@ -22,5 +22,5 @@ def test_intervals_are_drawn_over_marks() -> None:
 
 def test_an_interval_lies_along_its_axis() -> None:
     axes = Figure().subplots()
-    interval_bars.level(axes, [2.0], [0.5], [0.6])
+    scales.level(axes, [2.0], [0.5], [0.6])
     assert axes.collections[0].get_segments()[0].tolist() == [[0.5, 2.0], [0.6, 2.0]]

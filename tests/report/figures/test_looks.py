@@ -25,7 +25,7 @@ from diskbook.report import figures
 from diskbook.report.analysis import write
 from diskbook.report.analysis.published import figures as published_figures
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.figures import Look, Picture, style, themes
+from diskbook.report.figures import Look, Picture, formats, style
 from diskbook.report.figures.export import as_png, as_svg
 from support import synthetic
 
@@ -220,7 +220,7 @@ def contrast(one_colour: str, other: str) -> float:
 
 
 def test_lines_and_letters_can_be_read_on_a_dark_page() -> None:
-    ground = themes.colour(style.GROUND, "dark")
+    ground = formats.themed_colour(style.GROUND, "dark")
     lines = (
         style.BLUE,
         style.VERMILLION,
@@ -229,10 +229,10 @@ def test_lines_and_letters_can_be_read_on_a_dark_page() -> None:
         style.INK,
         style.GREY,
     )
-    assert all(contrast(themes.colour(line, "dark"), ground) >= 4.5 for line in lines)
-    letters = themes.colour(style.ON_COLOUR, "dark")
+    assert all(contrast(formats.themed_colour(line, "dark"), ground) >= 4.5 for line in lines)
+    letters = formats.themed_colour(style.ON_COLOUR, "dark")
     cells = (style.BLUE, style.VERMILLION, style.PURPLE_DARK, style.GREY)
-    assert all(contrast(themes.colour(cell, "dark"), letters) >= 4.5 for cell in cells)
+    assert all(contrast(formats.themed_colour(cell, "dark"), letters) >= 4.5 for cell in cells)
 
 
 _DEUTERANOPIA = np.array(
@@ -251,17 +251,17 @@ def lab(colour: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark", "print"])
-def test_series_are_told_apart_without_green_cones(theme: themes.Theme) -> None:
+def test_series_are_told_apart_without_green_cones(theme: formats.Theme) -> None:
     series = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE_DARK, style.DIFFERENCE, style.GREY)
-    seen = {colour: lab(themes.colour(colour, theme)) for colour in series}
+    seen = {colour: lab(formats.themed_colour(colour, theme)) for colour in series}
     near = {pair: np.linalg.norm(seen[pair[0]] - seen[pair[1]]) for pair in combinations(series, 2)}
     assert min(near.values()) >= 11, min(near, key=lambda pair: near[pair])
 
 
 def test_arms_differ_by_3_to_1_on_paper_without_colour() -> None:
-    lrs, zrs = (themes.colour(colour, "print") for colour in (style.BLUE, style.VERMILLION))
+    lrs, zrs = (formats.themed_colour(colour, "print") for colour in (style.BLUE, style.VERMILLION))
     assert contrast(lrs, zrs) >= 3 and contrast(zrs, "#ffffff") >= 3
-    assert themes.colour(style.INK, "print") == "#000000"
+    assert formats.themed_colour(style.INK, "print") == "#000000"
 
 
 def test_a_png_is_painted_in_its_theme(ratios: Picture) -> None:
@@ -273,7 +273,9 @@ def test_a_png_is_painted_in_its_theme(ratios: Picture) -> None:
         with Image.open(io.BytesIO(as_png(ratios, theme, pixels))) as image:
             assert image.getpixel((1, 1)) == ground and image.width == 720 * pixels
             colours = {colour for _, colour in image.getcolors(1 << 20)}
-        ink = tuple(int(themes.colour(style.INK, theme)[place : place + 2], 16) for place in (1, 3, 5))
+        ink = tuple(
+            int(formats.themed_colour(style.INK, theme)[place : place + 2], 16) for place in (1, 3, 5)
+        )
         assert ink in colours
 
 

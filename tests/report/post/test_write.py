@@ -18,8 +18,8 @@ from diskbook.facts import quantities
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.report.analysis import write as analysis_write
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.post import answer, article, write
-from diskbook.report.show import levels
+from diskbook.report.post import answer, article
+from diskbook.report.show import lead
 from support import synthetic
 
 LINK = re.compile(r"\]\(([^)]+)\)")
@@ -32,7 +32,7 @@ def a(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 @pytest.fixture(scope="module")
 def post(a: Analysis) -> str:
-    return next(iter(write.contents(a).values())).decode()
+    return next(iter(article.contents(a).values())).decode()
 
 
 def with_verdicts(a: Analysis, **columns: Any) -> Analysis:
@@ -46,7 +46,7 @@ def with_verdicts(a: Analysis, **columns: Any) -> Analysis:
 
 
 def test_it_has_all_parts_and_every_link_leads_to_a_file(a: Analysis, tmp_path: Path) -> None:
-    target = write.write(a, tmp_path)
+    target = article.write(a, tmp_path)
     words = target.read_text("utf-8")
     assert target == tmp_path / f"{a.run.name}.md"
     parts = [
@@ -75,7 +75,7 @@ def test_the_answer_is_computed_from_the_run(a: Analysis, post: str) -> None:
     rows = a.comparisons[(a.comparisons["family"] == "headline") & a.comparisons["ratio"].notna()]
     row = rows.iloc[0]
     number = quantities.change(row["ratio"], row["ci_low"], row["ci_high"])
-    values = levels.text(row.to_dict(), a.trials)
+    values = lead.levels_text(row.to_dict(), a.trials)
     assert f"takes {values[0]} on ZRS and {values[1]} on LRS: {number}" in post
     assert f"from zone 1 takes {quantities.changed(row['ratio'], 'longer', 'less time')} on ZRS" in post
 
@@ -132,29 +132,29 @@ def test_a_user_may_choose_the_figures(a: Analysis) -> None:
 
 
 def test_its_own_post_is_replaced_and_no_others(a: Analysis, tmp_path: Path) -> None:
-    target = write.write(a, tmp_path)
-    write.write(a, tmp_path, ["percentiles"])
+    target = article.write(a, tmp_path)
+    article.write(a, tmp_path, ["percentiles"])
     assert {path.stem for path in (tmp_path / target.stem).glob("*.svg")} == {"percentiles"}
     target.write_text(target.read_text("utf-8").replace("post of run synthetic", "post of run another"))
     with pytest.raises(UsageError, match=r"is of run another, not of synthetic.*--out.*--force"):
-        write.write(a, tmp_path)
-    write.write(a, tmp_path, force=True)
+        article.write(a, tmp_path)
+    article.write(a, tmp_path, force=True)
     target.unlink()
     with pytest.raises(UsageError, match="is of no run that is known"):
-        write.write(a, tmp_path)
+        article.write(a, tmp_path)
 
 
 def test_what_a_post_links_elsewhere_is_never_removed(a: Analysis, tmp_path: Path) -> None:
     keep = tmp_path / "keep.txt"
     keep.write_text("mine")
-    target = write.write(a, tmp_path)
+    target = article.write(a, tmp_path)
     target.write_text(f"[x]({target.stem}/../keep.txt) [y](../keep.txt)\n" + target.read_text("utf-8"))
-    write.write(a, tmp_path)
+    article.write(a, tmp_path)
     assert keep.exists()
 
 
 def test_the_same_run_gives_the_same_bytes(a: Analysis) -> None:
-    assert write.contents(analyse(a.run)) == write.contents(a)
+    assert article.contents(analyse(a.run)) == article.contents(a)
 
 
 def test_the_command_prints_where_it_wrote(a: Analysis, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from diskbook.facts import paths
 from diskbook.report import show
 from diskbook.report.analysis import answer, write
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.show import header_card, headlines, lead
+from diskbook.report.show import headlines, lead, locations
 from diskbook.results import plan as plans
 from support import synthetic
 
@@ -158,5 +158,5 @@ def test_an_exploratory_run_answers_no_question(a: Analysis) -> None:
 )
 def test_what_it_ran_on(a: Analysis, provenance: str, words: str) -> None:
     other = dataclasses.replace(a, manifest={**a.manifest, "provenance": provenance})
-    assert header_card.ran_on(other) == words
+    assert locations.ran_on(other) == words
     assert "emulator" not in headlines.said_of(provenance, "x")

@@ -10,7 +10,7 @@ import pytest
 
 from diskbook.design import scenario_file, schema
 from diskbook.facts.errors import DiskbookError
-from diskbook.report.show import guest_table, sentences, tool
+from diskbook.report.show import facts, sentences, tool
 
 
 def _analysed(rows: list[dict[str, Any]], provenance: str) -> Any:
@@ -29,14 +29,14 @@ def test_arms_stand_beside_each_other_and_what_nobody_told_is_no_column() -> Non
         {"trial": "1", "kernel": "Linux 6.8", "write_cache": "write back", "steal_pct": 0.5},
         {"trial": "2", "kernel": "Linux 6.8", "write_cache": "write through", "busiest_core_pct": 12.0},
     ]
-    page = guest_table.guests(_analysed(rows, "azure"))
+    page = facts.guests(_analysed(rows, "azure"))
     assert "write through" in page and "0.5 %" in page and "Busiest core" in page
     assert "Power plan" not in page and "computer that emulates" not in page
-    assert "computer that emulates" in guest_table.guests(_analysed(rows, "emulated"))
+    assert "computer that emulates" in facts.guests(_analysed(rows, "emulated"))
 
 
 def test_an_old_run_has_a_sentence() -> None:
-    assert "was not read in this run" in guest_table.guests(_analysed([], "emulated"))
+    assert "was not read in this run" in facts.guests(_analysed([], "emulated"))
 
 
 def test_plain_writes_are_called_that() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from diskbook.design.model import Workload
-from diskbook.report.show import load_names
+from diskbook.report.show import sentences
 
 
 def _loads(**by_name: Any) -> list[Workload]:
@@ -13,7 +13,7 @@ def _loads(**by_name: Any) -> list[Workload]:
 
 
 def _apart(loads: list[Workload]) -> list[str]:
-    return list(load_names.apart({item.name: "4K random read, depth 8" for item in loads}, loads).values())
+    return list(sentences.apart({item.name: "4K random read, depth 8" for item in loads}, loads).values())
 
 
 def test_a_load_alone_keeps_its_words() -> None:

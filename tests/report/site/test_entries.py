@@ -10,8 +10,8 @@ import pytest
 from checks import many_runs
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
+from diskbook.report import site
 from diskbook.report.analysis import report
-from diskbook.report.site import entries
 from diskbook.results.run import Run
 from support import few_runs
 
@@ -19,7 +19,7 @@ SAMPLE = Run(paths.RUNS / "sample-zone-disks")
 
 
 def test_a_run_is_shown_with_its_answer_and_its_circumstances() -> None:
-    entry = entries.read(SAMPLE)
+    entry = site.read(SAMPLE)
     assert entry.answer.lower() == report.headline(SAMPLE).removeprefix("emulated: ").lower()
     assert (entry.scenario, entry.provenance, entry.preset) == ("zone-disks", "emulated", "sample")
     assert entry.date == SAMPLE.manifest["created_utc"][:16].replace("T", " ")
@@ -30,7 +30,7 @@ def test_a_run_is_shown_with_its_answer_and_its_circumstances() -> None:
 
 @pytest.mark.parametrize("sample", [folder.name for folder in many_runs.SAMPLES])
 def test_the_lead_is_the_first_decided_headline(sample: str) -> None:
-    lead = entries.read(Run(paths.RUNS / sample)).lead
+    lead = site.read(Run(paths.RUNS / sample)).lead
     assert lead is not None
     assert lead.family == "headline" and "% CI " in lead.value
     assert lead.verdict.startswith(("difference", "equivalent"))
@@ -41,7 +41,7 @@ def test_a_withheld_ratio_is_not_shown(tmp_path: Path) -> None:
     table = folder / "comparisons.csv"
     text = table.read_text().replace(",difference,", ",capped,").replace(",inconclusive,", ",invalid,")
     table.write_text(text.replace(",equivalent within 5 %,", ",saturated,"))
-    estimates = entries.read(Run(folder)).estimates
+    estimates = site.read(Run(folder)).estimates
     assert {item.value for item in estimates} == {"no ratio"}
     assert {item.numbers for item in estimates} == {None}
 
@@ -57,7 +57,7 @@ def test_runs_come_newest_first_and_what_cannot_be_read_is_named(tmp_path: Path)
         (folder / name / "manifest.json").write_text(text)
     shutil.copytree(folder / "disk-options-000", folder / "older")
     (folder / "older" / "comparisons.csv").write_text("arm\n")
-    shown, unreadable = entries.read_all(folder)
+    shown, unreadable = site.read_all(folder)
     assert [entry.date[:10] for entry in shown] == ["2026-09-03", "2026-09-02", "2026-09-01"]
     assert [line.split(":")[0] for line in unreadable] == ["broken", "foreign", "hollow", "older"]
     assert "comparisons.csv: table comparisons: column 'base_arm' is missing" in unreadable[-1]
@@ -65,19 +65,19 @@ def test_runs_come_newest_first_and_what_cannot_be_read_is_named(tmp_path: Path)
 
 def test_a_run_that_was_not_analysed_says_so(tmp_path: Path) -> None:
     run = Run(many_runs.write(tmp_path / "young", few_runs.manifest_of("sample-zone-disks")))
-    entry = entries.read(run)
+    entry = site.read(run)
     assert entry.answer == "No answer yet: it was not analysed"
     assert (entry.lead, entry.estimates, entry.report) == (None, (), None)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(DiskbookError, match="nowhere is no folder; name one that holds runs"):
-        entries.read_all(tmp_path / "nowhere")
+        site.read_all(tmp_path / "nowhere")
 
 
 def test_a_slug_is_plain_and_tells_names_apart() -> None:
-    assert entries.slug("sample-zone-disks") == "sample-zone-disks"
+    assert site.slug("sample-zone-disks") == "sample-zone-disks"
     names = ["a b", "a/b", "a-b", "..", "", "\u202e", "a" * 300]
-    slugs = [entries.slug(name) for name in names]
+    slugs = [site.slug(name) for name in names]
     assert len(set(slugs)) == len(names)
     assert all(len(slug) < 100 and not slug.startswith(".") and slug.isascii() for slug in slugs)

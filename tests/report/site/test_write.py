@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from checks import many_runs
-from diskbook.cli.site import site
+from diskbook.cli.results import site
 from diskbook.facts.errors import UsageError
-from diskbook.report.site import write
+from diskbook.report import site as write
 from support import few_runs
 from support.disturbance import load_sensitive
 

@@ -10,8 +10,8 @@ from diskbook.design.model import Comparison
 from diskbook.design.vocabulary import GateStatus, Verdict
 from diskbook.stats import drift
 from diskbook.stats.compare import compare
-from diskbook.stats.gates import state
-from diskbook.stats.gates.state import STATE, UNKNOWN, Conditioning, state_gate
+from diskbook.stats.gates import attachment
+from diskbook.stats.gates.attachment import STATE, UNKNOWN, Conditioning, state_gate
 from diskbook.stats.intervals import Interval
 
 OVER = Conditioning(filled=True, overwritten=True)
@@ -88,9 +88,9 @@ def test_false_alarms_and_what_is_seen(level: simulate.Level) -> None:
     design = simulate.Design(3, 5)
     runs = simulate.simulate(level, design, simulate.Truth(0.0), 4000, np.random.default_rng(15))
     ratios, blocks = simulate.block_log_ratios(runs.log_latency), np.arange(5.0)
-    alarms = state.drifts(drift.slopes(ratios, blocks), 5, 0.05)
+    alarms = attachment.drifts(drift.slopes(ratios, blocks), 5, 0.05)
     assert alarms.mean() < 0.004
-    planted = state.drifts(drift.slopes(ratios + 0.08 * blocks, blocks), 5, 0.05)
+    planted = attachment.drifts(drift.slopes(ratios + 0.08 * blocks, blocks), 5, 0.05)
     assert planted.mean() > 0.8
 
 

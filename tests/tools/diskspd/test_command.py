@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from pydantic import ValidationError
 
 from diskbook.design import scenario_file as scenarios
-from diskbook.design.diskspd_line.arguments import parse_words
+from diskbook.design.diskspd_arguments import parse_words
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.hosts.device import Device

@@ -7,9 +7,10 @@ import re
 
 import pytest
 
+from diskbook.facts import files
 from diskbook.importing import formats
 from diskbook.importing.diskspd import text_output as diskspd_text
-from diskbook.tools import decode, record
+from diskbook.tools import record
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.record import Parsed, UnusableError, percentile_ns
 from support import SAMPLES
@@ -18,7 +19,7 @@ FOLDER = SAMPLES / "diskspd"
 
 
 def text_of(name: str) -> str:
-    return decode.text_of((FOLDER / name).read_bytes())[0]
+    return files.text_of((FOLDER / name).read_bytes())[0]
 
 
 def parsed(name: str) -> Parsed:

@@ -20,10 +20,9 @@ from diskbook.clusters.figures.ratio_map import Across
 from diskbook.design.model import Scenario
 from diskbook.facts.table_writers import capital
 from diskbook.facts.units import KIB
-from diskbook.report.analysis.cache import once
 from diskbook.report.analysis.needs import Section
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
-from diskbook.report.analysis.run import Analysis
+from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture
 from diskbook.report.show.html import Html, escaped, table
 

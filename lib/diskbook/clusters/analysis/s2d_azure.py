@@ -12,13 +12,12 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Scope
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
-from diskbook.report.analysis.cache import once
 from diskbook.report.analysis.needs import Section
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
-from diskbook.report.analysis.run import Analysis
+from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture, depth_curves
-from diskbook.report.show.answers import arms_in_words, comparison_in_words
 from diskbook.report.show.html import Html, table
+from diskbook.report.show.lead import arms_in_words, comparison_in_words
 from diskbook.stats import expected, knee
 from diskbook.stats.limits import BY_COLUMN
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
-from diskbook.report.figures import interval_bars
+from diskbook.report.figures import scales
 from diskbook.report.figures.style import (
     BLUE,
     FAINT,
@@ -70,7 +70,7 @@ def _marks(axes: Axes, rows: pd.DataFrame, shift: float, place: int, share: floa
     places = rows["capacity_pct"] + shift
     for at, bound in zip(places, rows["bound"], strict=True):
         axes.plot([at - 0.4, at + 0.4], [bound, bound], color=INK, linewidth=1.4, zorder=1)
-    interval_bars.upright(axes, places, rows["low"].astype(float), rows["high"].astype(float))
+    scales.upright(axes, places, rows["low"].astype(float), rows["high"].astype(float))
     words = {0: "reads", 100: "writes"}.get(int(share), f"{share:g} % writes")
     axes.plot(
         places,

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many, reach
-from diskbook.report.figures import percent_axis
+from diskbook.report.figures import scales
 from diskbook.report.figures.style import (
     FAINT,
     GREY,
@@ -82,7 +82,7 @@ def ratio_map(
             axes.set_title(name, loc="left", fontsize=11)
         drawn[-1].set_xlabel(across.label)
         lines = 1 + max((str(across.names.get(name, "")).count("\n") for name in columns), default=0)
-        percent_axis.colour_key(drawn[-1], colours[0], across.widest, lines + is_narrow())
+        scales.colour_key(drawn[-1], colours[0], across.widest, lines + is_narrow())
     note = f"Change of IOPS in percent, {what}; {NOTE}"
     decorate(figure, title, note, provenance, run)
     emulated = Provenance.EMULATED in provenance
@@ -133,9 +133,9 @@ def _cell(
 ) -> None:
     face = colours(scale(math.log2(ratio)))
     axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor=face, edgecolor=GREY, linewidth=0.6))
-    words = percent_axis.in_percent(ratio) + "*" * capped
+    words = scales.in_percent(ratio) + "*" * capped
     axes.text(corner[0] + 0.48, corner[1] + 0.45, words, ha="center", va="center", fontsize=10,
-              color=percent_axis.ink(face))  # fmt: skip
+              color=scales.ink(face))  # fmt: skip
 
 
 def _limited(cells: pd.DataFrame) -> str:

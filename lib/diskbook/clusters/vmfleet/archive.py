@@ -14,11 +14,10 @@ from typing import Any
 
 from diskbook.clusters.vmfleet import fleet, names
 from diskbook.clusters.vmfleet.fleet import Machine
-from diskbook.facts import archives
+from diskbook.facts import archives, files as files_read
 from diskbook.facts.archives import is_plain_name
 from diskbook.facts.errors import visible
 from diskbook.facts.units import MIB
-from diskbook.tools import decode
 from diskbook.tools.diskspd import command as diskspd_command, xml as diskspd_xml
 from diskbook.tools.record import Measurement, Parsed, UnusableError
 
@@ -136,7 +135,7 @@ def _results(files: Mapping[str, bytes], known: Mapping[str, Any], source: str) 
 
 def _machine(vm: str, content: bytes, known: Mapping[str, Any] | None, source: str) -> Machine:
     place = f"{source}, {visible(vm)}"
-    text, flags = decode.text_of(content)
+    text, flags = files_read.text_of(content)
     parsed = diskspd_xml.parse(text, place)
     made = fleet.machine(vm, replace(parsed, flags=(*flags, *parsed.flags)), place)
     return replace(made, **known) if known else made

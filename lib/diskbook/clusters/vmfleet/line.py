@@ -11,7 +11,7 @@ with `-f`, its profiles' MaxOffset, where a load uses a part of the file.
 import math
 from dataclasses import replace
 
-from diskbook.design.diskspd_line.arguments import Arguments, parse, render, size_text
+from diskbook.design.diskspd_arguments import Arguments, parse, render, size_text
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import KIB
@@ -40,7 +40,7 @@ def command(workload: Workload) -> Job:
 
 
 def words(asked: Arguments) -> list[str]:
-    """Write arguments as VMFleet does; `arguments.parse_words` reads them back equal."""
+    """Write arguments as VMFleet does; `diskspd_arguments.parse_words` reads them back equal."""
     block = f"{asked.block_size // KIB}k"
     rate = [] if asked.rate is None else [f"-g{asked.rate}"]
     cool = [f"-C{asked.cooldown_s}"] if asked.cooldown_s else []

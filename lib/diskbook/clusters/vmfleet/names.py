@@ -9,7 +9,7 @@ later versions; ours have the volume for the group.
 import re
 from collections.abc import Collection, Iterable
 
-from diskbook.design.diskspd_line.arguments import Arguments
+from diskbook.design.diskspd_arguments import Arguments
 from diskbook.facts.units import KIB
 
 LONGEST = 255

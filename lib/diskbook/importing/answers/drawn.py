@@ -10,7 +10,7 @@ import matplotlib as mpl
 import pandas as pd
 
 from diskbook.design.vocabulary import Provenance
-from diskbook.report.figures import Picture, interval_bars, percent_axis
+from diskbook.report.figures import Picture, scales
 from diskbook.report.figures.style import (
     BLUE,
     FAINT,
@@ -49,9 +49,9 @@ def changes(
     """
     figure, (axes,) = new_figure(1.5 + 0.3 * len(rows))
     with mpl.rc_context(RC):
-        percent_axis.set_axis(axes, percent_axis.reach(rows), axis, ("← fewer", "more →"))
+        scales.set_axis(axes, scales.reach(rows), axis, ("← fewer", "more →"))
         for place, row in enumerate(rows):
-            percent_axis.bar(axes, place, row, is_difference=False)  # no verdict: nothing alternated
+            scales.bar(axes, place, row, is_difference=False)  # no verdict: nothing alternated
         axes.set_yticks(range(len(rows)), [row["name"] for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
@@ -82,7 +82,7 @@ def rates(
     with mpl.rc_context(RC):
         for operation, look in LOOKS.items():
             rows = cells.loc[operation]
-            interval_bars.upright(axes, rows.index, rows["iops_low"], rows["iops_high"])
+            scales.upright(axes, rows.index, rows["iops_low"], rows["iops_high"])
             axes.plot(
                 rows.index, rows["iops"], **{**look.marks(6), "linestyle": look.line}, color=look.colour
             )
@@ -111,10 +111,10 @@ def rates(
 
 
 def _words(row: Mapping[Any, Any]) -> str:
-    value = f"{percent_axis.percent(row['ratio']):+.1f} %"
+    value = f"{scales.percent(row['ratio']):+.1f} %"
     if math.isnan(row["ci_low"]):
         return value
-    low, high = (percent_axis.percent(row[name]) for name in ("ci_low", "ci_high"))
+    low, high = (scales.percent(row[name]) for name in ("ci_low", "ci_high"))
     return f"{value} ({low:+.1f} to {high:+.1f})"
 
 

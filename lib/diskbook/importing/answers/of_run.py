@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import pandas as pd
 
-from diskbook.api import card
+from diskbook.api import scope
 from diskbook.facts.table_writers import capital
 from diskbook.importing.answers import questions
 from diskbook.importing.answers.questions import Answer
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture, html
 from diskbook.report.post import answer as post_answer
-from diskbook.report.show import header_card
+from diskbook.report.show import locations
 from diskbook.report.show.html import Html, table
 from diskbook.report.show.tables import bullets
 
 
 def answer(a: Analysis) -> Answer | None:
     """Return the answer of a run's data set, None where it has none."""
-    return questions.of_dataset(str(header_card.data_set(a).get("name", "")))
+    return questions.of_dataset(str(locations.data_set(a).get("name", "")))
 
 
 def headline(a: Analysis) -> str:
@@ -78,4 +78,4 @@ def _card(found: Answer) -> str:
         "Measured": f"{source['measured']}, by {source['authors']}",
         "Licence": str(source["licence"]),
     }
-    return card.box(found.question, facts, "Measured by others") + '<p style="margin:.2em 0 1em"></p>'
+    return scope.box(found.question, facts, "Measured by others") + '<p style="margin:.2em 0 1em"></p>'

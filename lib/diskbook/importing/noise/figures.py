@@ -14,7 +14,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from diskbook.facts import noise_series
 from diskbook.facts.quantities import reach
-from diskbook.report.figures import interval_bars
+from diskbook.report.figures import scales
 from diskbook.report.figures.style import (
     BLUE,
     FAINT,
@@ -94,7 +94,7 @@ def apart(data: pd.DataFrame, source: str, provenance: str) -> Picture:
         for number, ((size, region), rows) in enumerate(data.groupby(["size", "region"], sort=True)):
             look, shift = _look((str(size), str(region))), 1.04 ** (number - 1.5)
             at = rows["hours"] * shift
-            interval_bars.upright(axes, at, rows["ci_low_log"], rows["ci_high_log"])
+            scales.upright(axes, at, rows["ci_low_log"], rows["ci_high_log"])
             axes.plot(at, rows["sd_log"], **{**look.marks(5), "linestyle": look.line}, color=look.colour)
         axes.set_xscale("log")
         hours = sorted(set(data["hours"]))
@@ -128,7 +128,7 @@ def _dots(axes: Axes, data: pd.DataFrame, column: str, names: Sequence[str]) -> 
         step = (cells.index(cell) - (len(cells) - 1) / 2) * 0.17 if cell in cells else 0.0
         place, look = names.index(row[column]) + step, _look(cell)
         ends = [row[name] for name in ("ci_low_log", "ci_high_log")]
-        interval_bars.level(axes, [place], ends[:1], ends[1:])
+        scales.level(axes, [place], ends[:1], ends[1:])
         axes.plot([row["sd_log"]], [place], **look.marks(5))
     axes.set_ylim(len(names) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)

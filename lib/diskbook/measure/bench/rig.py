@@ -19,7 +19,7 @@ from diskbook.cloud.azure.recovery import Recovery
 from diskbook.design import layout
 from diskbook.design.model import Disk, Scenario
 from diskbook.facts.units import GIB
-from diskbook.hosts import disks as machine_disks, os_disk, stage, targets
+from diskbook.hosts import disks as machine_disks, stage, targets
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.ssh import Connection, Host
@@ -131,7 +131,7 @@ class Rig:
     def _os_disk(self, disk: str, machine: str) -> Device:
         """A machine that was moved to another host comes back with an empty one, to be filled again."""
         needed = layout.working_set_end(self.scenario, disk)
-        system_disk = os_disk.find(self.connection(machine), needed)
+        system_disk = machine_disks.find(self.connection(machine), needed)
         if system_disk.held_bytes is not None and system_disk.held_bytes < needed:
             self.prefilled.discard(disk)
             self.overwritten.discard(disk)

@@ -37,7 +37,7 @@ from diskbook.hosts import guest
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost, StepFailed
 from diskbook.hosts.ssh import Connection
-from diskbook.measure.bench import orphans, steps
+from diskbook.measure.bench import steps
 from diskbook.measure.bench.rig import Rig, read_job, run_job, run_with_retry
 from diskbook.measure.bench.steps import NoRoomError, prefill
 from diskbook.results.run import now_utc
@@ -261,7 +261,7 @@ def _try_trial(rig: Rig, trial: schedule.PlannedTrial, first: int) -> bool:
 
 def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     """Record the orphaned job of a block that was cut short; tell whether the block is complete with it."""
-    missing = orphans.unfinished_trials(rig.run.ledger(), block, ATTEMPTS)
+    missing = steps.unfinished_trials(rig.run.ledger(), block, ATTEMPTS)
     if not missing:
         return missing is not None
     planned = missing[0]
@@ -270,7 +270,7 @@ def _completed_by_orphaned_job(rig: Rig, block: schedule.Block) -> bool:
     if tool.fleet:
         return False  # its step answers to the client that asked, and to no other
     files = [file for file in tool.raw if file not in ("stdout", "stderr")]
-    orphan = orphans.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)
+    orphan = steps.fetch_orphaned_job(rig, arm.machine, planned, files, planned_s)
     if orphan is None:
         return False
     times = orphan.started_utc, orphan.ended_utc

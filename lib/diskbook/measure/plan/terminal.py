@@ -11,9 +11,9 @@ from diskbook.cost.durations import OWN_DISK_MB_S, fill_s, overwrite_s
 from diskbook.design import arm_words, attachments, schedule
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.vocabulary import Provenance, Scope
-from diskbook.facts import delays, disk_options, neighbours, noise_series, table_writers
+from diskbook.facts import arm as arm_facts, disk_options, neighbours, noise_series, table_writers
+from diskbook.facts.arm import DELAYS_S
 from diskbook.facts.catalog import OWN_DISK
-from diskbook.facts.delays import DELAYS_S
 from diskbook.facts.errors import UsageError
 from diskbook.facts.quantities import many
 from diskbook.facts.table_writers import Table
@@ -359,14 +359,14 @@ def _calls(scenario: Scenario, replicate_s: float) -> list[str]:
 
 def _bucket(calls_per_s: float) -> str:
     """Compare a rate of attach and detach calls with Azure's buckets of them."""
-    rates = delays.POLICIES["AttachDetachVMDisks"]
+    rates = arm_facts.POLICIES["AttachDetachVMDisks"]
     buckets = [
         f"{rate.capacity:,} per {of} (refilled by {rate.refill} a minute)"
         for rate, of in ((rates.resource, "machine"), (rates.subscription, "subscription and region"))
         if rate is not None
     ]
     return (
-        f"  that is {calls_per_s * delays.MINUTE_S:.2g} a minute on average; Azure's buckets allow "
+        f"  that is {calls_per_s * arm_facts.MINUTE_S:.2g} a minute on average; Azure's buckets allow "
         f"{' and '.join(buckets)}"
     )
 

@@ -15,13 +15,12 @@ from diskbook.design.vocabulary import Label, Provenance
 from diskbook.facts import disk_options, quantities
 from diskbook.facts.prices import HOURS_A_MONTH, PriceList, from_table, table
 from diskbook.report import figures
-from diskbook.report.analysis.cache import once
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
-from diskbook.report.analysis.run import Analysis
+from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture
-from diskbook.report.show import drift, sentences
-from diskbook.report.show.answers import comparison_in_words
+from diskbook.report.show import facts, sentences
 from diskbook.report.show.html import Html, table as table_of
+from diskbook.report.show.lead import comparison_in_words
 from diskbook.stats import diagnosis, expected
 from diskbook.stats.limits import BY_COLUMN, limit_words
 
@@ -243,7 +242,7 @@ def credit_words(a: Analysis) -> list[str]:
 
 def burst_words(a: Analysis) -> list[str]:
     """Say which credit the trials had, and what changed within those that burst until it is spent."""
-    return [*credit_words(a), *drift.within(diagnosed(a))]
+    return [*credit_words(a), *facts.within(diagnosed(a))]
 
 
 PAIRS = (("F", "G"), ("L", "H"))

@@ -12,8 +12,7 @@ from diskbook.design.vocabulary import Label
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
 from diskbook.report import figures
-from diskbook.report.analysis.cache import once
-from diskbook.report.analysis.run import Analysis
+from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture
 from diskbook.report.show import headlines
 from diskbook.report.show.html import Html, table

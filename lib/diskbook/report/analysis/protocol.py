@@ -7,7 +7,7 @@ in docs/reference/protocol.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,49 @@ from typing import Any
 import pandas as pd
 
 from diskbook.design import held_rate, schema
-from diskbook.design.model import Arm, Comparison, Record, Scenario
+from diskbook.design.model import Arm, Comparison, Record, Scenario, Workload
 from diskbook.design.vocabulary import Provenance, Scope
-from diskbook.report.analysis.conditioning import OF_FLEETS
 from diskbook.report.show.analysed import Analysed
 from diskbook.results.run import Run
 from diskbook.results.tables import read_csv
 from diskbook.stats import protocol
 from diskbook.stats.gates import guests
+from diskbook.stats.gates.attachment import Conditioning
 from diskbook.stats.gates.plan import Plan
+from diskbook.stats.plausibility import Asked
 from diskbook.stats.protocol import Conformance, Facts
+from diskbook.tools import record
+
+OF_FLEETS = "fleets write their files in full before each block"
+
+
+def of_arms(scenario: Scenario, ledger: Iterable[Mapping[str, Any]]) -> dict[str, Conditioning]:
+    """Say for every arm with finished trials how its disks were when the first of them began.
+
+    Several replicates are what the least of them is.
+    """
+    steps: dict[str, set[str]] = {}
+    first: dict[tuple[str, str], set[str]] = {}
+    for event in ledger:
+        what, place = event["event"], event.get("disk_id")
+        if place is None:
+            continue
+        if what == "marked":
+            steps[place] = set()
+        elif what in ("prefill", "overwrite"):
+            steps.setdefault(place, set()).add(what)
+        elif what == "trial" and event["status"] == "ok":
+            first.setdefault((event["arm"], place), set(steps.get(place, ())))
+    return {arm.name: _of_arm(scenario, arm.name, first) for arm in scenario.arm}
+
+
+def _of_arm(scenario: Scenario, name: str, first: Mapping[tuple[str, str], set[str]]) -> Conditioning:
+    done = [steps for (arm, _), steps in first.items() if arm == name]
+    common = set.intersection(*done) if done else set()
+    fleet = any(load.is_fleet for arm, load in scenario.cells if arm.name == name)
+    reason = OF_FLEETS if fleet else scenario.design.no_overwrite or ""
+    return Conditioning("prefill" in common, "overwrite" in common, reason)
+
 
 FILE = "protocol.csv"
 FILLED, OVERWRITTEN = "prefill", "overwrite"
@@ -197,3 +230,33 @@ def _by_comparison(gates: pd.DataFrame) -> Mapping[tuple[str, ...], list[dict[An
 
 def _key(item: Comparison) -> tuple[str, str, str, str]:
     return item.arm, item.base_arm, item.workload, item.metric
+
+
+def by_trial(
+    trials: pd.DataFrame, scenario: Scenario, ledger: Iterable[Mapping[str, Any]]
+) -> dict[str, Asked]:
+    """Say what each trial was asked to do.
+
+    Of an import every file tells its own: its scenario has one workload for all that are alike, and fills in
+    what no file tells.
+    """
+    loads = {item.name: _of_workload(item) for item in scenario.workload}
+    pairs = trials[["trial", "workload"]].drop_duplicates().itertuples(index=False, name=None)
+    asked = {str(trial): loads[workload] for trial, workload in pairs}
+    return asked | {
+        event["trial"]: _of_files(event)
+        for event in ledger
+        if event["event"] == "trial" and "imported" in event
+    }
+
+
+def _of_workload(item: Workload) -> Asked:
+    """What a run of the workbook asks for; a trial that is cut short fails there, as it is measured."""
+    return Asked(item.outstanding, item.block_size_bytes, item.write_pct)
+
+
+def _of_files(event: Mapping[str, Any]) -> Asked:
+    """What the files of an imported trial tell; nothing is held against one of an older import."""
+    flags = event.get("flags") or ()
+    numbers = event["imported"].get("asked") or {}
+    return Asked(**numbers, paced=record.is_paced(flags), doubts=record.doubtful(flags))

@@ -98,7 +98,7 @@ def write(run: Run, executed: nbformat.NotebookNode, target: Path | None = None)
 
 
 def headline(run: Run) -> str:
-    """Answer of an analysed run in one sentence (`answer.of_run`)."""
+    """Answer of an analysed run in one sentence (`results.of_run`)."""
     return answer.of_run(run)
 
 

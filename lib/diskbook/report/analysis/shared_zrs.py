@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 
 from diskbook.facts import quantities
-from diskbook.report.analysis import failover, reservations as reservations_shown
+from diskbook.report.analysis import failover
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture
 from diskbook.report.show import locations
-from diskbook.report.show.answers import comparison_in_words
 from diskbook.report.show.html import Html, table
+from diskbook.report.show.lead import comparison_in_words
 from diskbook.stats.zone_probe import FARTHER, NEAREST, probe
 
 ARTICLE = "shared-zrs"
@@ -92,7 +92,7 @@ def probe_words(a: Analysis) -> list[str]:
 
 def reservation_table(a: Analysis) -> Html:
     """Every step of the reservation checks: which machine, what it did, and what was seen."""
-    return reservations_shown.steps_table(a)
+    return failover.steps_table(a)
 
 
 def drill_table(a: Analysis) -> Html:

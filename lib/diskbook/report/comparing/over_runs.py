@@ -17,11 +17,12 @@ import pandas as pd
 
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
-from diskbook.facts import neighbours
+from diskbook.facts import neighbours, quantities, table_writers
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.report.comparing import pairs, same_question
-from diskbook.report.comparing.same_question import KEY
-from diskbook.report.comparing.spread import LEAST_RUNS, BetweenRuns
+from diskbook.facts.table_writers import Table, wrapped
+from diskbook.report.comparing import measured, pairs
+from diskbook.report.comparing.compared import LEAST_RUNS, BetweenRuns
+from diskbook.report.comparing.measured import KEY
 from diskbook.report.show import sentences
 from diskbook.results.run import scenario_of
 from diskbook.stats import ratio_of_ratios
@@ -191,7 +192,7 @@ class _Questions:
             LeftOut(
                 row["n"],
                 pairs.label(_key(row)),
-                f"another question: {same_question.difference(words[own], other)}",
+                f"another question: {measured.difference(words[own], other)}",
             )
             for row in counts.to_dict("records")
             if (other := words[row["question"]]) != words[own := first[_key(row)]]
@@ -200,7 +201,7 @@ class _Questions:
 
     def _question(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         manifest = json.loads(self._manifests[row["run"]])
-        return same_question.of(self.scenario(row["run"]), manifest, row)
+        return measured.of(self.scenario(row["run"]), manifest, row)
 
     def strata(self, rows: pd.DataFrame) -> list[str]:
         """Where the zone-redundant disks of each row answer; "" where that is not known."""
@@ -248,7 +249,7 @@ def _of_kind(scenario: Scenario, loads: Mapping[str, str], rows: pd.DataFrame) -
     return OfRuns(
         key=key,
         family=newest["family"],
-        words=same_question.words(scenario, loads, key),
+        words=measured.words(scenario, loads, key),
         provenance=newest["provenance"],
         scope=scope,
         stratum=newest["stratum"],
@@ -268,7 +269,7 @@ def _range(rows: pd.DataFrame) -> Range:
 
 
 def _between(key: tuple[str, ...], scope: Scope, rows: pd.DataFrame, family: str) -> BetweenRuns | None:
-    """Spread between runs, as of several that are held against a first one (`spread.between`)."""
+    """Spread between runs, as of several that are held against a first one (`compared.between`)."""
     usable = rows[np.isfinite(rows["mean"]) & np.isfinite(rows["se"])]
     if len(usable) < LEAST_RUNS:
         return None
@@ -278,3 +279,109 @@ def _between(key: tuple[str, ...], scope: Scope, rows: pd.DataFrame, family: str
     else:
         spread = ratio_of_ratios.between_runs(means, usable["se"].to_numpy(), usable["df"].to_numpy())
     return BetweenRuns(key, family, spread, has_disks)
+
+
+WIDTH = 80
+
+
+def text(over: OverRuns) -> str:
+    """All that `diskbook compare --scenario` prints."""
+    parts = [_head(over), *("\n".join(_lines(row)) for row in over.rows), "\n".join(_left_out(over))]
+    return wrapped("\n\n".join(filter(None, parts)), WIDTH)
+
+
+def _head(over: OverRuns) -> str:
+    days = " to ".join(dict.fromkeys(filter(None, (over.first_day, over.last_day))))
+    parts = [f"{_runs(over.n_runs)} ({over.provenance})", f"{over.n_replicates:,} replicates", days]
+    return f"{over.scenario}: {', '.join(filter(None, parts))}"
+
+
+def _lines(row: OfRuns) -> Iterator[str]:
+    yield f"{row.words} ({row.family})"
+    yield f"  {_runs(row.n_runs)}, {_kind(row)}: {ratios(row)}"
+    yield f"  {_verdicts(row)}"
+    if row.between is not None:
+        yield f"  {row.between.words}"
+
+
+def _runs(number: int) -> str:
+    return f"{number:,} run{'s' * (number != 1)}"
+
+
+def _kind(row: OfRuns) -> str:
+    where = f", disks answer from {row.stratum}" if row.stratum else ""
+    return f"{row.provenance}, {row.scope}{where}"
+
+
+def ratios(row: OfRuns) -> str:
+    """Median and ends of the ratios: "median +139 %, +131 % (run-a) to +152 % (run-b)"."""
+    if row.range is None:
+        return "no ratio"
+    median, low, high = (
+        quantities.change(value) for value in (row.range.median, row.range.smallest, row.range.largest)
+    )
+    return f"median {median}, {low} ({row.range.smallest_run}) to {high} ({row.range.largest_run})"
+
+
+def _verdicts(row: OfRuns) -> str:
+    listed = ", ".join(f"{word} {number:,}" for word, number in row.verdicts.items())
+    return f"{listed}; {_runs(row.n_withheld)} without a ratio" if row.n_withheld else listed
+
+
+def _left_out(over: OverRuns) -> Iterator[str]:
+    if over.left_out:
+        yield "not compared:"
+    for item in over.left_out:
+        yield f"  {_runs(item.n_runs)}, {item.what}: {item.why}"
+
+
+def shown(over: OverRuns) -> Table:
+    """The rows as readers see them."""
+    return Table.of(
+        [
+            {
+                "Comparison": f"{row.words} ({row.family})",
+                "Runs": row.n_runs,
+                "Of what": _kind(row),
+                "Ratios": ratios(row),
+                "Verdicts of the runs": _verdicts(row),
+                "Spread between runs": "" if row.between is None else row.between.words,
+            }
+            for row in over.rows
+        ]
+    )
+
+
+def markdown(over: OverRuns) -> str:
+    """The same as Markdown."""
+    parts = [f"**{_head(over)}**", table_writers.markdown(shown(over)), "\n".join(_left_out(over))]
+    return "\n\n".join(filter(None, parts))
+
+
+def csv(over: OverRuns) -> str:
+    """All numbers as CSV."""
+    return table_writers.as_csv(Table.of([record(row) for row in over.rows]))
+
+
+def record(row: OfRuns) -> dict[str, Any]:
+    """All numbers of a row, for programs."""
+    shown, spread = row.range, None if row.between is None else row.between.spread
+    return {
+        "family": row.family,
+        **dict(zip(KEY, row.key, strict=True)),
+        "provenance": row.provenance,
+        "scope": str(row.scope),
+        "stratum": row.stratum,
+        "n_runs": row.n_runs,
+        "n_without_ratio": row.n_withheld,
+        "ratio_median": shown and shown.median,
+        "ratio_smallest": shown and shown.smallest,
+        "smallest_run": shown.smallest_run if shown else "",
+        "ratio_largest": shown and shown.largest,
+        "largest_run": shown.largest_run if shown else "",
+        "log_sd": spread and spread.sd,
+        "log_sd_low": spread and spread.low,
+        "log_sd_high": spread and spread.high,
+        "p": spread and spread.p,
+        "has_disks": bool(row.between and row.between.has_disks),
+    }

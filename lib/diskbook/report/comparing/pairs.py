@@ -14,7 +14,7 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
 from diskbook.facts.nan_equal import NanEqual
 from diskbook.facts.units import percent
-from diskbook.report.comparing import same_question
+from diskbook.report.comparing import measured
 from diskbook.stats import intervals, power, ratio_of_ratios, ratios
 from diskbook.stats.intervals import Interval
 from diskbook.stats.ratio_of_ratios import LEAST_REPLICATES
@@ -103,7 +103,7 @@ def pair(runs: Sequence[Measured]) -> Paired:
     left_out: list[LeftOut] = []
     first, questions = (
         runs[0],
-        {key: same_question.of(runs[0].scenario, runs[0].manifest, row) for key, row in _any_scope(runs[0])},
+        {key: measured.of(runs[0].scenario, runs[0].manifest, row) for key, row in _any_scope(runs[0])},
     )
     for other in runs[1:]:
         same, apart = _matched(first, other, questions)
@@ -140,9 +140,7 @@ def _matched(
     for key, question in questions.items():
         if key not in there:
             apart.append(LeftOut(other.name, label(key), "it has no such comparison"))
-        elif why := same_question.difference(
-            question, same_question.of(other.scenario, other.manifest, there[key])
-        ):
+        elif why := measured.difference(question, measured.of(other.scenario, other.manifest, there[key])):
             apart.append(LeftOut(other.name, label(key), f"it asked another question: {why}"))
         else:
             same.append(key)
@@ -175,7 +173,7 @@ def _pair(first: Measured, other: Measured, key: tuple[str, ...]) -> Pair:
         stratum(first.scenario, first.manifest, rows[0]),
         stratum(other.scenario, other.manifest, rows[1]),
     )
-    item = next(same_question.matching(first.scenario, key))
+    item = next(measured.matching(first.scenario, key))
     draft = Pair(key, item.family, item.margin, first.letter, other.letter, rows, scope, strata)
     draft = replace(draft, level=float(rows[1]["level"]))
     if refusals := _refusals(draft):

@@ -20,7 +20,7 @@ from diskbook.facts import quantities
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import Notes, capital, html_notes
 from diskbook.report import figures
-from diskbook.report.comparing import measured, same_question
+from diskbook.report.comparing import measured
 from diskbook.report.comparing.measured import KEY, Measured
 from diskbook.report.comparing.tables import ratio_words
 from diskbook.report.figures.campaign_map import HOURS, STARTS
@@ -167,14 +167,14 @@ def _question(
 ) -> str:
     """The comparison in words; where an earlier run asked something else by it, with the difference."""
     key = tuple(str(row[name]) for name in KEY)
-    now = same_question.of(item.scenario, item.manifest, row)
+    now = measured.of(item.scenario, item.manifest, row)
     known = questions.setdefault((item.scenario.name, *key), [])
     for words, question in known:
-        if not same_question.difference(question, now):
+        if not measured.difference(question, now):
             return words
-    words = same_question.words(item.scenario, sentences.workload_words(item.scenario), key)
+    words = measured.words(item.scenario, sentences.workload_words(item.scenario), key)
     if known:
-        words = f"{words}; {same_question.difference(known[0][1], now)}"
+        words = f"{words}; {measured.difference(known[0][1], now)}"
     taken = {other for others in questions.values() for other, _ in others}
     words = f"{words} ({row['direction']})" if words in taken else words
     known.append((words, now))

@@ -10,8 +10,8 @@ from diskbook.facts import quantities
 from diskbook.facts.table_writers import Notes
 from diskbook.report.comparing import changed, tables
 from diskbook.report.comparing.compared import Beside
-from diskbook.report.comparing.fail_over import Outcome
 from diskbook.report.comparing.pairs import Pair, label
+from diskbook.report.comparing.tables import Outcome
 from diskbook.results.manifest import origin
 
 WIDTH = 80

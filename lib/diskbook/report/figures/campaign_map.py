@@ -13,7 +13,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.patches import Rectangle
 
 from diskbook.design.vocabulary import Provenance
-from diskbook.report.figures import percent_axis
+from diskbook.report.figures import scales
 from diskbook.report.figures.style import (
     FAINT,
     GREY,
@@ -69,7 +69,7 @@ def campaign_map(panels: Mapping[str, pd.DataFrame], title: str, batch: str, pro
         for axes, (name, frame) in zip(drawn, panels.items(), strict=True):
             _panel(axes, frame, places[name], *colours)
             axes.set_title(_two_lines(name), loc="left", fontsize=11)
-        percent_axis.colour_key(drawn[-1], colours[0], float(colours[1].vmax or LEAST_DOUBLINGS))
+        scales.colour_key(drawn[-1], colours[0], float(colours[1].vmax or LEAST_DOUBLINGS))
         drawn[-1].set_xlabel(f"hour of start, UTC ({HOURS} hours a column)")
     emulated = Provenance.EMULATED in provenance
     note = NOTE + _NO_HOUR * emulated
@@ -129,16 +129,14 @@ def _cell(
     face = GROUND if is_refused else colours(scale(math.log2(row["ratio"])))
     axes.add_patch(Rectangle(corner, 0.96, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
     middle, words = (corner[0] + 0.48, corner[1] + height / 2), "\n".join(_lines(row))
-    axes.text(
-        *middle, words, ha="center", va="center", fontsize=10, color=percent_axis.ink(face), linespacing=1.1
-    )
+    axes.text(*middle, words, ha="center", va="center", fontsize=10, color=scales.ink(face), linespacing=1.1)
 
 
 def _lines(row: Mapping[Any, Any]) -> list[str]:
     """What a cell says: ratio, half of its interval, number of runs."""
     if math.isnan(row["ratio"]):
         return ["refused", f"n {row['n']}"]
-    return [percent_axis.in_percent(row["ratio"]), _half(row["half_pct"]), f"n {row['n']}"]
+    return [scales.in_percent(row["ratio"]), _half(row["half_pct"]), f"n {row['n']}"]
 
 
 def _half(percent: float) -> str:

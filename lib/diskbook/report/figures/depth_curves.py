@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
 from diskbook.facts.units import KIB
-from diskbook.report.figures import interval_bars
-from diskbook.report.figures.equal_axes import equal_x, equal_y
+from diskbook.report.figures import scales
+from diskbook.report.figures.scales import equal_x, equal_y
 from diskbook.report.figures.style import (
     FAINT,
     GREY,
@@ -182,7 +182,7 @@ def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, Ar
 def _curve(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> None:
     by_depth = rows.groupby("threads")[column]
     medians = by_depth.median()
-    interval_bars.upright(axes, medians.index, by_depth.min(), by_depth.max())
+    scales.upright(axes, medians.index, by_depth.min(), by_depth.max())
     threads = medians.index.to_numpy(float)
     for place in range(len(threads) - 1):
         if threads[place + 1] <= WIDE * threads[place]:

@@ -24,9 +24,9 @@ from diskbook import __version__
 from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import UsageError, visible
 from diskbook.facts.files import write_atomic
-from diskbook.report.figures import png, svg
+from diskbook.report.figures import formats
+from diskbook.report.figures.formats import Theme
 from diskbook.report.figures.style import NARROW_PX, RC, WIDTH_PX, Picture, RunSource, px_per_in
-from diskbook.report.figures.themes import Theme
 
 PHONE_PX = 480
 """Width of a page up to which a figure is shown as drawn for a phone."""
@@ -74,7 +74,7 @@ def as_svg(picture: Picture, theme: Theme = "auto") -> bytes:
     kept, key = _RENDERED.setdefault(picture.figure, {}), ("svg", theme, 0)
     if key not in kept:
         _settle(picture.figure)
-        kept[key] = svg.render(picture.figure, _metadata(picture), picture.width_px, theme)
+        kept[key] = formats.render_svg(picture.figure, _metadata(picture), picture.width_px, theme)
     return kept[key]
 
 
@@ -85,7 +85,7 @@ def as_png(picture: Picture, theme: Theme = "light", pixels: int = 2) -> bytes:
         _settle(picture.figure)
         dpi = pixels * px_per_in(picture.width_px)
         software = {"Software": f"diskbook {__version__}"}
-        kept[key] = png.render(picture.figure, software | _metadata(picture), dpi, theme)
+        kept[key] = formats.render_png(picture.figure, software | _metadata(picture), dpi, theme)
     return kept[key]
 
 

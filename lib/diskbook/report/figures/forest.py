@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.quantities import many
-from diskbook.report.figures import percent_axis
-from diskbook.report.figures.percent_axis import value_words
+from diskbook.report.figures import scales
+from diskbook.report.figures.scales import value_words
 from diskbook.report.figures.style import (
     GREY,
     INK,
@@ -113,7 +113,7 @@ def _row(axes: Axes, place: int, row: dict[str, Any]) -> bool:
         )
         return True
     axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=INK)
-    return percent_axis.bar(axes, place, row, row["verdict"] == Verdict.DIFFERENCE)
+    return scales.bar(axes, place, row, row["verdict"] == Verdict.DIFFERENCE)
 
 
 def _unpaired(row: Mapping[str, Any]) -> bool:
@@ -138,8 +138,8 @@ def refusal(row: Mapping[str, Any]) -> str:
 
 def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> None:
     rows = [line for line in lines if not isinstance(line, str) and line["verdict"] not in WITHHELD]
-    ends = (percent_axis.FASTER, percent_axis.SLOWER)
-    percent_axis.set_axis(axes, percent_axis.reach(rows), "Change of mean latency", ends)
+    ends = (scales.FASTER, scales.SLOWER)
+    scales.set_axis(axes, scales.reach(rows), "Change of mean latency", ends)
     labels = [line if isinstance(line, str) else _fitted_label(line, looks, words) for line in lines]
     for line, text in zip(lines, axes.set_yticks(range(len(lines)), labels), strict=True):
         text.label1.set_fontweight("bold" if isinstance(line, str) else "normal")

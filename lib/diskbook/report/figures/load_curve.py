@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.design import tail_samples
+from diskbook.design import grid
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many, reach
 from diskbook.report.figures.style import (
@@ -47,8 +47,8 @@ FROM_DUE = "Latencies count from when each I/O was due."
 FROM_SENT = "Where latencies count from when an I/O was sent, they are lower bounds."
 NOT_KEPT = "Crosses: the rate was not held."
 LACKS = {
-    tail_samples.FEW: f"fewer than {tail_samples.needed(0.99):,} I/Os",
-    tail_samples.START: "no ramp that leaves its first second out",
+    grid.FEW: f"fewer than {grid.tail_needs(0.99):,} I/Os",
+    grid.START: "no ramp that leaves its first second out",
     ALONE: f"fewer than {LEAST_TRIALS} at the same rate",
 }
 """Why a trial shows no p99, after how many there are that have ..."""

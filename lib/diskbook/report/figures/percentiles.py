@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from diskbook.design import held_rate, tail_samples
+from diskbook.design import grid, held_rate
 from diskbook.design.totals import measured_rows
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many, reach
@@ -104,7 +104,7 @@ def _curve(workload: str, arm: str, group: pd.DataFrame) -> pd.DataFrame:
     by_latency = group.groupby("lat_ms")["count"].sum()  # of reads and writes together, where it has both
     lat_ms, count = by_latency.index.to_numpy(float), by_latency.to_numpy()
     total = int(count.sum())
-    nines = np.linspace(np.log10(2), np.log10(max(total / tail_samples.BEYOND, 2.0)), POINTS)
+    nines = np.linspace(np.log10(2), np.log10(max(total / grid.BEYOND, 2.0)), POINTS)
     quantiles = 1 - 10.0**-nines
     reached = np.searchsorted(np.cumsum(count), np.ceil(np.round(quantiles * total, 6)))
     return pd.DataFrame(

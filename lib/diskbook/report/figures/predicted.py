@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
-from diskbook.report.figures import interval_bars
+from diskbook.report.figures import scales
 from diskbook.report.figures.style import (
     FAINT,
     RC,
@@ -78,7 +78,7 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
         axes.plot(rows[measured], place + jitter, **looks[arm].marks(4.5))
         limit = rows[predicted].median() if len(rows) else np.nan
         if np.isfinite(limit):
-            interval_bars.upright(axes, [limit], [place - 0.42], [place + 0.42])
+            scales.upright(axes, [limit], [place - 0.42], [place + 0.42])
     axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(arms) - 0.4, -0.6)

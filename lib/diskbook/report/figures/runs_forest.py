@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 
 from diskbook.facts import quantities
 from diskbook.facts.quantities import many
-from diskbook.report.figures import percent_axis
-from diskbook.report.figures.percent_axis import percent, value_words
+from diskbook.report.figures import scales
+from diskbook.report.figures.scales import percent, value_words
 from diskbook.report.figures.style import (
     FAINT,
     GREY,
@@ -67,7 +67,7 @@ def runs_forest(
     extra = LINE_IN * sum(text.count("\n") + 1 for text in heading_lines)
     figure, panels = new_figure(HEAD_IN + row_in * sum(heights) + extra, len(groups), height_ratios=heights)
     with mpl.rc_context(RC):
-        limits = percent_axis.reach(rows)
+        limits = scales.reach(rows)
         for axes, heading, group in zip(panels, heading_lines, groups.values(), strict=True):
             _panel(axes, heading, group, names, limits)
         panels[-1].set_xlabel("Change")
@@ -90,8 +90,8 @@ def _panel(
     """One comparison: a row a run, the first run's interval as a band behind all."""
     records = group.to_dict("records")
     first = records[0]
-    ends = (percent_axis.FASTER, percent_axis.SLOWER) if first["is_latency"] else ("← less", "more →")
-    percent_axis.set_axis(axes, limits, "", ends)
+    ends = (scales.FASTER, scales.SLOWER) if first["is_latency"] else ("← less", "more →")
+    scales.set_axis(axes, limits, "", ends)
     if not np.isnan(first["ci_low"]):
         axes.axvspan(percent(first["ci_low"]), percent(first["ci_high"]), color=FAINT, alpha=0.6, linewidth=0)
     for place, row in enumerate(records):
@@ -111,7 +111,7 @@ def _row(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:
     if np.isnan(row["ratio"]):
         axes.text(1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY)
         return
-    percent_axis.bar(axes, place, row, bool(row["differs"]))
+    scales.bar(axes, place, row, bool(row["differs"]))
     axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=INK)
 
 

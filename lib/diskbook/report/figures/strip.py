@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from diskbook.design.schema import EARLY
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
-from diskbook.report.figures import interval_bars
-from diskbook.report.figures.equal_axes import equal_x
+from diskbook.report.figures import scales
+from diskbook.report.figures.scales import equal_x
 from diskbook.report.figures.style import (
     FAINT,
     GREY,
@@ -117,7 +117,7 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
                 axes.plot([trials.min(), trials.max()], [lane, lane], color=GREY, linewidth=0.9, zorder=1)
             axes.plot(trials, [lane] * len(trials), **looks[arm].marks(4.5))
         if len(rows):
-            interval_bars.upright(axes, [medians[arm]], [place - 0.42], [place + 0.42])
+            scales.upright(axes, [medians[arm]], [place - 0.42], [place + 0.42])
     axes.set_yticks(range(len(arms)), [looks[arm].label for arm in arms])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(arms) - 0.4, -0.6)

@@ -11,7 +11,7 @@ from diskbook.design.vocabulary import WITHHELD, Provenance, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.quantities import many
 from diskbook.facts.table_writers import capital
-from diskbook.report.show import headlines, lead, levels, locations, sentences
+from diskbook.report.show import headlines, lead, locations, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.sentences import Row
 
@@ -122,7 +122,7 @@ def change(row: Row) -> str:
 
 
 def _row(row: Row, a: Analysed) -> dict[str, str]:
-    value, base_value = levels.text(row, a.trials)
+    value, base_value = lead.levels_text(row, a.trials)
     arm, base_arm = a.labels[row["arm"]], a.labels[row["base_arm"]]
     return {
         "What": what_words(row, a),

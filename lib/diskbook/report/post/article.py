@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from diskbook.design import scenario_file
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts import table_writers
+from diskbook.facts import paths, table_writers
 from diskbook.facts.errors import UsageError, unknown, visible
+from diskbook.facts.files import write_atomic
 from diskbook.facts.table_writers import Table, markdown_escaped as escaped
+from diskbook.report.analysis import write as analysis_write
 from diskbook.report.analysis.run import Analysis
-from diskbook.report.figures import Picture
-from diskbook.report.post import answer, limits, method
-from diskbook.report.post.markdown import bullets, code, numbered
-from diskbook.report.show import header_card
+from diskbook.report.figures import Picture, as_png, as_svg, data_csv
+from diskbook.report.post import answer, method
+from diskbook.report.show import locations
+from diskbook.results.run import Run
+
+
+def code(*lines: str) -> str:
+    """Write command lines as a block of code."""
+    return "\n".join(["```sh", *(visible(line) for line in lines), "```"])
+
+
+def bullets(items: list[str]) -> str:
+    """Write sentences as a list."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def numbered(items: list[str]) -> str:
+    """Write sentences as a numbered list."""
+    return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
+
 
 FIGURES = 2
 """Figures of a post: an editor takes no more."""
@@ -42,7 +62,7 @@ def post(a: Analysis, pictures: Sequence[Picture], folder: str) -> str:
         f"description: {json.dumps(visible(answer.first(a)), ensure_ascii=False)}\n---",
         f"# {escaped(title)}",
         *(escaped(words) for words in opening[:-1]),
-        escaped(f"{opening[-1]} {limits.provenance(a)}".strip()),
+        escaped(f"{opening[-1]} {method.provenance(a)}".strip()),
         f"The question was: *{escaped(a.scenario.scenario.question)}*",
         *(escaped(words) for words in answer.paragraphs(a)),
         bullets([escaped(words) for words in answer.others(a)]),
@@ -53,7 +73,7 @@ def post(a: Analysis, pictures: Sequence[Picture], folder: str) -> str:
         "## Method",
         numbered([escaped(line) for line in method.lines(a)]),
         "## Limits",
-        bullets([escaped(line) for line in limits.items(a)]),
+        bullets([escaped(line) for line in method.limits(a)]),
         "## Measure it again",
         *_again(a),
         f"*{escaped(_source(a))}*",
@@ -129,5 +149,115 @@ def _again(a: Analysis) -> list[str]:
 def _source(a: Analysis) -> str:
     version = (a.manifest.get("versions") or {}).get("diskbook")
     by = f" by diskbook {version}" if version else ""
-    made = f"Run {a.run.name}, {header_card.dates(a)} UTC{by}; {header_card.ran_on(a)}"
+    made = f"Run {a.run.name}, {locations.dates(a)} UTC{by}; {locations.ran_on(a)}"
     return f"{made}. Its folder has raw results and report."
+
+
+_OWNER = re.compile(re.escape(owner_line("@")).replace("@", r"(\S+)") + r"\s*$")
+
+
+def contents(a: Analysis, names: Sequence[str] = ()) -> dict[str, bytes]:
+    """Render a post: its files by their path beside each other, the Markdown first.
+
+    Parameters
+    ----------
+    a
+        Analysis of a run.
+    names
+        Names of its figures; by default the two that carry the answer.
+    """
+    name = name_of(a.run)
+    pictures = chosen(a, analysis_write.figures_of(a), names)
+    files = {f"{name}.md": post(a, pictures, name).encode()}
+    for picture in pictures:
+        files |= {f"{name}/{file}": content for file, content in _drawn(picture).items()}
+    return files
+
+
+def write(a: Analysis, out: Path | None = None, names: Sequence[str] = (), *, force: bool = False) -> Path:
+    """Write the post of a run into a folder; return the path of its Markdown.
+
+    What an earlier post of the run has, and this one has not, is removed.
+
+    Raises
+    ------
+    UsageError
+        When a post of another run is there, or a folder of no post, and is to stay.
+    """
+    target = (out or folder_of(a.run)) / f"{name_of(a.run)}.md"
+    if not force:
+        refuse_others(a.run, target)
+    files = contents(a, names)
+    _replace(target, files)
+    return target
+
+
+def _replace(target: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of a post, the Markdown last, and remove what the earlier one linked besides."""
+    earlier = _linked(target)
+    target.with_name(target.stem).mkdir(parents=True, exist_ok=True)
+    for path in reversed(list(files)):
+        write_atomic(target.parent / path, files[path])
+    for path in earlier - files.keys():
+        (target.parent / path).unlink(missing_ok=True)
+
+
+def refuse_others(run: Run, target: Path) -> None:
+    """Refuse to write over the post of another run, told by the run that its last line names.
+
+    Raises
+    ------
+    UsageError
+        When one is there, or figures without a post.
+    """
+    owner = _owner(target)
+    figures = target.with_name(target.stem)
+    there = target if target.exists() else figures
+    if owner == run.name or not (target.exists() or (figures.is_dir() and any(figures.iterdir()))):
+        return
+    whose = f"is of run {owner}" if owner else "is of no run that is known"
+    raise UsageError(
+        f"{there} {whose}, not of {run.name}: name another folder with --out, or replace it with --force"
+    )
+
+
+def folder_of(run: Run) -> Path:
+    """Folder of a run's post: docs/posts of a committed sample, else posts."""
+    return paths.POSTS if _is_sample(run) else paths.ROOT / "posts"
+
+
+def name_of(run: Run) -> str:
+    """Name of a run's post: the run's, of a committed sample the scenario's."""
+    return run.scenario.name if _is_sample(run) else run.name
+
+
+def _is_sample(run: Run) -> bool:
+    return run.name == f"sample-{run.scenario.name}"
+
+
+def _drawn(picture: Picture) -> dict[str, bytes]:
+    """Files of a figure: for pages, for those who take no SVG, and its numbers."""
+    return {
+        f"{picture.slug}.svg": as_svg(picture),
+        f"{picture.slug}@2x.png": as_png(picture),
+        f"{picture.slug}.csv": data_csv(picture.data),
+    }
+
+
+def _read(target: Path) -> str:
+    try:
+        return target.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _owner(target: Path) -> str:
+    match = _OWNER.search(_read(target))
+    return match[1] if match else ""
+
+
+def _linked(target: Path) -> set[str]:
+    """Files in its own folder that an earlier post links."""
+    name = re.escape(target.stem)
+    links: Iterable[str] = re.findall(rf"\]\(({name}/[\w@.-]+)\)", _read(target))
+    return {link for link in links if ".." not in link}

@@ -10,13 +10,14 @@ _NAMES = {
         "findings", "gates", "headline_table", "more_measuring", "not_said", "operations", "over_time",
         "percentile_ratios", "percentiles", "protocol", "published", "screen", "strata", "sure", "throttled",
     ),
+
+    "facts": ("guests",),
     "parameters": ("check_parameters",),
-    "guest_table": ("guests",),
     "html": ("Html", "banner", "recorded", "table"),
     "run": ("target",),
     "tables": ("bullets", "preformatted"),
 }  # fmt: skip
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
 
 __all__ = list(_MODULES)
 
@@ -27,7 +28,7 @@ def __getattr__(name: str) -> object:
         return import_module(f"{__name__}.run")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__} has no attribute {name}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from diskbook.report import figures
 from diskbook.report.figures import Picture
-from diskbook.report.show import (
-    caveats,
-    conformance,
-    drift,
-    facts,
-    first_screen,
-    html,
-    sentences,
-    tables,
-    throttling_table,
-)
+from diskbook.report.show import caveats, conformance, facts, first_screen, html, sentences, tables
 from diskbook.report.show.analysed import Analysed
-from diskbook.report.show.html import Html
-from diskbook.stats.diagnosis import Finding
+from diskbook.report.show.html import Html, escaped, folded, table
+from diskbook.stats.diagnosis import Diagnosis, Finding
+
+
+def section(findings: Sequence[Finding], labels: Mapping[str, str], words: Mapping[str, str]) -> Html:
+    """Count the cells of each verdict; folded, each cell with what holds it and what helps.
+
+    Parameters
+    ----------
+    findings
+        From `throttling.diagnosis.findings`.
+    labels, words
+        Arms and workloads in words, by name.
+    """
+    if not findings:
+        return Html("<p>Nothing was measured yet.</p>")
+    verdicts = [finding.verdict for finding in findings]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in Diagnosis if verdict in verdicts)
+    rows = [
+        {
+            "Arm": labels.get(finding.arm, finding.arm),
+            "Load": words.get(finding.workload, finding.workload),
+            "Verdict": str(finding.verdict),
+            "Why": finding.cause[:1].upper() + finding.cause[1:],
+            "What helps": finding.remedy,
+        }
+        for finding in findings
+    ]
+    total = f"Of {len(findings)} cell{'s' * (len(findings) != 1)}: {counts}."
+    return Html(f"<p>{escaped(total)}</p>{folded('Cell by cell', table(rows, 'What holds each cell'))}")
 
 
 def figure(picture: Picture) -> Html:
@@ -86,7 +104,7 @@ def capped(a: Analysed) -> Html:
 
 def throttled(a: Analysed, findings: Sequence[Finding]) -> Html:
     """Count the cells that a limit holds; folded, each cell with which limit, and what helps."""
-    return throttling_table.section(findings, a.labels, a.words)
+    return section(findings, a.labels, a.words)
 
 
 def percentiles(a: Analysed) -> Html:
@@ -106,7 +124,7 @@ def published(a: Analysed) -> Html:
 
 def over_time(a: Analysed) -> Html:
     """Say how rates and latencies moved within trials and over the run."""
-    return tables.bullets(drift.sentences(a.trials, a.tables.series, a.labels, a.words))
+    return tables.bullets(facts.sentences(a.trials, a.tables.series, a.labels, a.words))
 
 
 def more_measuring(a: Analysed) -> Html:

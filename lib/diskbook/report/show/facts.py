@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from diskbook.design.series import diagnose
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts import disk_options
+from diskbook.facts import disk_options, quantities
 from diskbook.report.show import tool as show_tool
 from diskbook.report.show.analysed import Analysed
+from diskbook.report.show.html import Html, escaped, folded, table
+from diskbook.stats.drift import COMMON, DriftVerdict, drift
+from diskbook.stats.gates.guests import GUEST_FACTS, CellGuest, guests_by_arm
 
 MACHINE = ("size", "where", "physical_zone", "kernel", "tool_version")
 DISK = ("sku", "where", "physical_zone")
@@ -109,3 +114,92 @@ def _options(item: Mapping[str, Any]) -> list[str]:
         for option in disk_options.OPTIONS
         if option.name == "frequent_attach" and read_back.get(option.name)
     ]
+
+
+def sentences(
+    trials: pd.DataFrame, series: pd.DataFrame, labels: Mapping[str, str], words: Mapping[str, str]
+) -> list[str]:
+    """Say how steady trials and run were; arms and workloads by their names in words."""
+    return [*within(diagnose(series)), *over_run(drift(trials), labels, words)]
+
+
+def within(trials: pd.DataFrame) -> list[str]:
+    """Say how many trials fell for good, as when credit runs out, and how many MSER-5 calls unsettled."""
+    if trials.empty:
+        return ["no trial kept a series: what happened within trials is not known"]
+    fell, assessable = trials[trials["fell_at_s"].notna()], trials[trials["mser_cut_s"].notna()]
+    unsettled = int(assessable["mser_unsettled"].sum())
+    lines = [f"in none of {len(trials)} trials did the rate fall for good (a credit that runs out would)"]
+    if len(fell):
+        first = fell.sort_values("fell_at_s").iloc[0]
+        lines = [
+            f"in {len(fell)} of {len(trials)} trials the rate fell for good, soonest after "
+            f"{first['fell_at_s']:.0f} s, from {first['rate_before']:,.0f} to {first['rate_after']:,.0f} "
+            "IOPS: a credit may have run out"
+        ]
+    if unsettled:
+        lines.append(
+            f"{unsettled} of the {len(assessable)} trials long enough to judge look unsettled for half of "
+            "their time (MSER-5, a diagnostic of warm-up); nothing is dropped for it"
+        )
+    return lines
+
+
+def over_run(slopes: pd.DataFrame, labels: Mapping[str, str], words: Mapping[str, str]) -> list[str]:
+    """Say what drifted from block to block: with all arms, which does no harm, or alone."""
+    known = slopes[slopes["verdict"] != DriftVerdict.NOT_ASSESSABLE]
+    if known.empty:
+        return ["drift over the run is not assessable: that takes 3 blocks"]
+    common, own = known[known["arm"] == COMMON], known[known["arm"] != COMMON]
+    lines = [
+        f"{words[row['workload']]}: all arms together {_slope(row)}" for row in common.to_dict("records")
+    ]
+    moved = own[own["verdict"] == DriftVerdict.DRIFTS].to_dict("records")
+    names = "; ".join(f"{labels[row['arm']]}, {words[row['workload']]} {_slope(row)}" for row in moved)
+    lines.append(
+        f"{len(moved)} of {len(own)} slopes of single arms exclude zero (5 in 100 do by chance)"
+        + (f": {names}" if names else "")
+    )
+    return lines
+
+
+def _slope(row: Mapping[Any, Any]) -> str:
+    """Change a block with its interval, e.g. "+0.3 % a block, 95 % CI -1.6 to +2.3"."""
+    change, low, high = (100 * row[name] for name in ("change_per_block", "ci_low", "ci_high"))
+    return quantities.with_interval(f"{change:+.1f} % a block", low, high, "+.1f")
+
+
+_UNREAD = "What the machines and their block devices were was not read in this run."
+_EMULATED = (
+    "Emulated machines have kernel and processor of the computer that emulates them, and share them; their "
+    "image is the one that was asked for, and nothing of it runs. fio reaches their disks by NBD: there is "
+    "no block device, and so no queue, scheduler or write cache."
+)
+
+
+def guests(a: Analysed) -> Html:
+    """Show by arm kernel, image, driver, queue and write cache, worst steal and busiest core of any trial."""
+    of_arms = guests_by_arm(a.trials, a.tables.guest)
+    if not of_arms:
+        return Html(f"<p>{escaped(_UNREAD)}</p>")
+    rows = [_row(a.labels[arm], of_arms[arm]) for arm in a.labels if arm in of_arms]
+    emulated = Provenance.EMULATED in a.provenance
+    note = f"<p>{escaped(_EMULATED)}</p>" if emulated else ""
+    return folded(
+        "Arm by arm", table(rows, f"The guests, by arm ({a.provenance})", optional=list(rows[0])) + note
+    )
+
+
+def _row(arm: str, guest: CellGuest) -> dict[str, str]:
+    facts = {_head(name): "; ".join(guest.facts.get(name, ())) for name in GUEST_FACTS}
+    worst = {"Worst steal": _percent(guest.steal_worst), "Busiest core": _percent(guest.core_worst)}
+    return {"Arm": arm, **facts, **worst}
+
+
+def _head(name: str) -> str:
+    words = GUEST_FACTS[name]
+    return words if words == "nr_requests" else words[:1].upper() + words[1:]
+
+
+def _percent(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.1f} %"

@@ -11,7 +11,7 @@ import pandas as pd
 from diskbook.design.vocabulary import Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
-from diskbook.report.show import answers, header_card, headlines, lead, levels, sentences, tables
+from diskbook.report.show import headlines, lead, locations, sentences, tables
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, table
 from diskbook.report.show.sentences import Row
@@ -30,14 +30,14 @@ _OF_PROVENANCE = {
 def screen(a: Analysed) -> Html:
     """Show question, answer, a small picture of the arms, where and when it was measured, and the scope."""
     row = headlines.of(a.comparisons, a.scenario).lead
-    where = [header_card.region(a), header_card.ran_on(a)]
-    facts = ", ".join(filter(None, [f"Run {a.run.name}", f"{header_card.dates(a)} UTC", *where]))
+    where = [locations.region(a), locations.ran_on(a)]
+    facts = ", ".join(filter(None, [f"Run {a.run.name}", f"{locations.dates(a)} UTC", *where]))
     parts = [
         f'<p class="question">{escaped(a.scenario.scenario.question)}</p>',
         f'<p class="card-answer">{escaped(capital(a.headline))}.</p>',
         _bars(row, a) if row is not None else "",
         f'<p class="facts">{escaped(facts)}</p>',
-        f'<p class="facts">{escaped(header_card.scope(row, a))}</p>',
+        f'<p class="facts">{escaped(locations.scope(row, a))}</p>',
     ]
     return Html(f'<section class="card" aria-label="Answer">{"".join(parts)}</section>')
 
@@ -48,16 +48,16 @@ def _bars(row: Row, a: Analysed) -> str:
     values: dict[str, float] = {}
     for other in (row, *rows):
         if (other["workload"], other["metric"]) == (row["workload"], row["metric"]):
-            pair = levels.of_row(other, a.trials)
+            pair = lead.levels_of_row(other, a.trials)
             values |= dict(zip((other["arm"], other["base_arm"]), pair, strict=True))
     known = [name for name in a.labels if not math.isnan(values.get(name, math.nan))][:MOST_BARS]
-    unit, most = levels.UNITS.get(row["metric"], "ms"), max((values[name] for name in known), default=1)
-    numbers = [(a.labels[name], levels.number(values[name], unit), values[name] / most) for name in known]
+    unit, most = lead.UNITS.get(row["metric"], "ms"), max((values[name] for name in known), default=1)
+    numbers = [(a.labels[name], lead.number(values[name], unit), values[name] / most) for name in known]
     bars = "".join(
         f'<span>{escaped(label)}</span><i><b style="width:{100 * share:.1f}%"></b></i><span>{text}</span>'
         for label, text, share in numbers
     )
-    metric = "rate" if row["metric"] in levels.UNITS else "latency"
+    metric = "rate" if row["metric"] in lead.UNITS else "latency"
     described = f"{a.words[row['workload']]}, {metric}: " + ", ".join(f"{x} {y}" for x, y, _ in numbers)
     return f'<div class="bars" role="img" aria-label="{escaped(described)}">{bars}</div>' * bool(known)
 
@@ -72,7 +72,7 @@ def sure(a: Analysed) -> Html:
 
 def _rests_on(row: Row, a: Analysed) -> str:
     """Numbers of replicates and blocks, how far they agree, and whether the order was fixed before."""
-    blocks = levels.blocks(a.trials, *(str(row[key]) for key in levels.KEYS))
+    blocks = lead.blocks(a.trials, *(str(row[key]) for key in lead.COMPARED_BY))
     by = "replicate" if row["n_replicates"] > 1 else "block"
     logs = (blocks["log_value"] - blocks["log_base_value"]).groupby(blocks[by]).mean()
     numbers = (
@@ -108,11 +108,11 @@ def not_said(a: Analysed) -> Html:
     """Say in three lines what must not be concluded."""
     row = headlines.of(a.comparisons, a.scenario).lead
     items = [words for kind, words in _OF_PROVENANCE.items() if kind in a.provenance]
-    items += header_card.data_set(a).get("notes", [])[:2]
+    items += locations.data_set(a).get("notes", [])[:2]
     if row is None or row["scope"] != Scope.LIKE_THESE:
         items.append("Other disks of the kind: the interval is that of these disks in these hours.")
     items += ["Other disk sizes, machine sizes, loads, regions and hours."]
-    standing = answers.standings(a)
+    standing = lead.standings(a)
     if row is not None and len(items) < 3:
         place = headlines.of(a.comparisons, a.scenario).place
         items.append(f"A finding by the protocol: {standing[place].partition(';')[0]}.")
@@ -132,7 +132,7 @@ def table_of_headlines(a: Analysed) -> Html:
 
 def _of_question(comparisons: pd.DataFrame) -> pd.DataFrame:
     """Headlines and controls, and decided rates where no headline is one; all where none was named."""
-    is_rate, is_headline = comparisons["metric"].isin(levels.UNITS), comparisons["family"] == "headline"
+    is_rate, is_headline = comparisons["metric"].isin(lead.UNITS), comparisons["family"] == "headline"
     is_decided = comparisons["verdict"].map(Verdict.of).isin(headlines.DECIDED)
     rates = (is_rate & is_decided) if not (is_rate & is_headline).any() else is_headline
     named = comparisons[is_headline | (comparisons["family"] == "control") | rates]
@@ -141,7 +141,7 @@ def _of_question(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 def _shown(row: Row, a: Analysed) -> dict[str, str]:
     """One comparison as a row: both values, the change, and what it supports."""
-    value, base_value = levels.text(row, a.trials)
+    value, base_value = lead.levels_text(row, a.trials)
     family = "" if row["family"] == "headline" else f"{row['family']}: "
     return {
         "Arms": f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}",

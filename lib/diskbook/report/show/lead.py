@@ -7,12 +7,58 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
+
 from diskbook.design.model import Scenario, Workload
 from diskbook.design.vocabulary import WITHHELD, Verdict
 from diskbook.facts import quantities
-from diskbook.report.show import headlines, levels, sentences
+from diskbook.report.show import headlines, locations, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.sentences import Row
+from diskbook.stats import ratios
+from diskbook.stats.protocol import KEYS
+
+UNITS = {"iops": "IOPS", "throughput_mb_s": "MB/s"}
+"""Units of metrics that are rates; all others are latencies in ms."""
+COMPARED_BY = ("arm", "base_arm", "workload", "direction", "metric")
+
+
+def number(value: float, unit: str) -> str:
+    """Write a value with its unit, with about three digits: "3.19 ms", "5,020 IOPS"."""
+    if math.isnan(value):
+        return "not measured"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
+    return f"{value:,.{digits}f} {unit}"
+
+
+def blocks(
+    trials: pd.DataFrame, arm: str, base: str, workload: str, direction: str, metric: str
+) -> pd.DataFrame:
+    """List the log values of each replicate and block that measured both arms, one row per block."""
+    means = ratios.log_means(trials, metric)
+    columns = [(arm, workload, direction), (base, workload, direction)]
+    both = means.reindex(columns=pd.MultiIndex.from_tuples(columns, names=means.columns.names)).dropna()
+    return pd.DataFrame(both.to_numpy(), both.index, ["log_value", "log_base_value"]).reset_index()
+
+
+def of_blocks(blocks: pd.DataFrame) -> tuple[float, float]:
+    """Return the geometric means of both arms over blocks; replicates weigh alike."""
+    means = blocks.groupby("replicate")[["log_value", "log_base_value"]].mean().mean()
+    return float(np.exp(means["log_value"])), float(np.exp(means["log_base_value"]))
+
+
+def levels_of_row(row: Row, trials: pd.DataFrame) -> tuple[float, float]:
+    """Return the values of both arms of a comparison; NaN where no block measured both."""
+    return of_blocks(blocks(trials, *(str(row[key]) for key in COMPARED_BY)))
+
+
+def levels_text(row: Row, trials: pd.DataFrame) -> tuple[str, str]:
+    """Write the values of both arms with their unit."""
+    unit = UNITS.get(row["metric"], "ms")
+    value, base_value = levels_of_row(row, trials)
+    return number(value, unit), number(base_value, unit)
+
 
 MOST_WORDS = 25
 _WORD = re.compile(r"[A-Za-z0-9][\w'.,/^-]*")
@@ -62,13 +108,13 @@ def _both(
     row: Row, a: Analysed, load: Workload, names: tuple[str, str], where: str, *, is_whole: bool
 ) -> str:
     what, is_one = _load(load, is_plain=sentences.is_plain(row), is_whole=is_whole)
-    is_rate = row["metric"] in levels.UNITS
+    is_rate = row["metric"] in UNITS
     verb = ("reaches" if is_one else "reach") if is_rate else ("takes" if is_one else "take")
     if row["metric"] in ("lat_p50_ms", "lat_p99_ms"):
         verb, what = "is", f"{row['metric'][4:7]} of {what}"
     if Verdict.of(row["verdict"]) in WITHHELD or (math.isnan(row["ratio"]) and not is_rate):
         return f"no answer for {what}{where} on {names[0]} and {names[1]}"
-    value, base_value = levels.text(row, a.trials)
+    value, base_value = levels_text(row, a.trials)
     first, second = (name if name.startswith("from ") else f"on {name}" for name in names)
     return f"{what}{where} {verb} {value} {first} and {base_value} {second}"
 
@@ -146,9 +192,9 @@ def parts(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> Parts:
 def claim(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> str:
     """Say what one comparison found as a title does, without values and intervals."""
     what, is_one, first, second = parts(row, scenario, labels)
-    is_rate, verdict = row["metric"] in levels.UNITS, Verdict.of(row["verdict"])
+    is_rate, verdict = row["metric"] in UNITS, Verdict.of(row["verdict"])
     take = ("reaches" if is_one else "reach") if is_rate else ("takes" if is_one else "take")
-    unit = levels.UNITS.get(row["metric"], "")
+    unit = UNITS.get(row["metric"], "")
     if verdict is Verdict.DIFFERENCE:
         more, less = (f"more {unit}", f"fewer {unit}") if is_rate else ("longer", "less time")
         return f"{what} {take} {quantities.changed(row['ratio'], more, less)} {first} than {second}"
@@ -158,3 +204,33 @@ def claim(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> str:
     if verdict is Verdict.INCONCLUSIVE:
         return f"no clear difference for {what}, {first} or {second}"
     return f"no answer for {what} {first} and {second}: {row['verdict']}"
+
+
+def answers(a: Analysed) -> list[str]:
+    """Say every headline comparison, in the order of the scenario's file, one sentence each."""
+    lines = headlines.answers(a.comparisons, a.scenario)
+    return [locations.with_physical_zones(line, a.trials) for line in lines]
+
+
+def standings(a: Analysed) -> list[str]:
+    """Say of every answer, in the same order, whether it is closed by the protocol, and what it lacks."""
+    words = {(item.arm, item.base_arm, item.workload, item.metric): item.words for item in a.protocol}
+    rows = headlines.of(a.comparisons, a.scenario).rows
+    return [words[tuple(row[key] for key in KEYS)] for row in rows]
+
+
+def comparison_in_words(
+    a: Analysed, arm: str, base_arm: str, workload: str, metric: str = "lat_mean_ms"
+) -> str:
+    """Say one comparison in a sentence; "not compared" where the scenario names no such one."""
+    rows = sentences.chosen(a.comparisons)
+    for column, value in (("arm", arm), ("base_arm", base_arm), ("workload", workload), ("metric", metric)):
+        rows = rows[rows[column] == value]
+    return sentences.sentence(rows.iloc[0].to_dict(), a.scenario) if len(rows) else "not compared"
+
+
+def arms_in_words(a: Analysed, arm: str, base_arm: str) -> list[str]:
+    """Say every comparison of two arms, one sentence each."""
+    items = [item for item in a.scenario.comparison if (item.arm, item.base_arm) == (arm, base_arm)]
+    lines = [comparison_in_words(a, arm, base_arm, item.workload, item.metric) for item in items]
+    return lines or ["not compared in this run"]

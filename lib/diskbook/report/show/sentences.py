@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from diskbook.design.arm_words import label
-from diskbook.design.durability import PLAIN_WRITE
 from diskbook.design.held_rate import Start
 from diskbook.design.model import Scenario, Workload
+from diskbook.design.totals import PLAIN_WRITE
 from diskbook.design.vocabulary import WITHHELD, GateStatus, Scope, Verdict, in_these_hours
 from diskbook.facts import noise_series, quantities
 from diskbook.facts.units import percent
-from diskbook.report.show import load_names
 from diskbook.report.show.analysed import ReplicateCost
 from diskbook.report.show.tool import BOTH_ARMS
 from diskbook.stats import power
@@ -24,6 +23,50 @@ from diskbook.stats.gates.attachment import NOT_CHECKED, NOT_EXCLUDED
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
 from diskbook.stats.power import KEYS, MORE, Outlook, outlook
+
+_FACTS: tuple[Callable[[Workload], str], ...] = (
+    lambda item: f"{item.threads} thread{'s' * (item.threads > 1)}",
+    lambda item: f"of {_size(item.working_set_gib)}",
+    lambda item: f"region {item.region}",
+    lambda item: f"{item.data} data",
+    lambda item: item.ioengine,
+    lambda item: f"cache {item.cache_state}",
+)
+
+
+def apart(words: Mapping[str, str], loads: Sequence[Workload]) -> dict[str, str]:
+    """Add to words that several loads share what tells these apart; where no fact does, their names.
+
+    Parameters
+    ----------
+    words
+        Of every load, by its name.
+    loads
+        All of them.
+    """
+    alike: dict[str, list[Workload]] = {}
+    for item in loads:
+        alike.setdefault(words[item.name], []).append(item)
+    facts = {item.name: _telling(same, item) for same in alike.values() for item in same if len(same) > 1}
+    return {name: _with(text, facts.get(name, ())) for name, text in words.items()}
+
+
+def _telling(same: Sequence[Workload], item: Workload) -> list[str]:
+    """Facts of a load that others of the same words do not share, or its name."""
+    different = [fact for fact in _FACTS if len({fact(other) for other in same}) > 1]
+    own = [fact(item) for fact in different]
+    if sum([fact(other) for fact in different] == own for other in same) > 1:
+        own.append(item.name)
+    return own
+
+
+def _with(text: str, facts: Sequence[str]) -> str:
+    return ", ".join([text, *filter(None, facts)])
+
+
+def _size(gib: float) -> str:
+    return f"{gib:,.4g} GiB" if gib >= 1 else f"{gib * 1024:.4g} MiB"
+
 
 Row = Mapping[Any, Any]
 SO = ", so that latency"
@@ -45,7 +88,7 @@ PLAIN_IN_BOTH = f"{BOTH_ARMS}: {PLAIN_WRITE}"
 def workload_words(scenario: Scenario, plain: Collection[str] = ()) -> dict[str, str]:
     """Every workload in words, e.g. "4K random write, depth 1", no two alike; `plain` did plain writes."""
     words = {item.name: _workload(item, plain=item.name in plain) for item in scenario.workload}
-    return load_names.apart(words, scenario.workload)
+    return apart(words, scenario.workload)
 
 
 def load_words(item: Workload, *, plain: bool = False) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.design.grid import tail_needs as needed
 from diskbook.design.held_rate import Start
 from diskbook.design.model import Scenario
-from diskbook.design.tail_samples import needed
 from diskbook.design.vocabulary import GateStatus, Label, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import NONE, Notes, capital, escaped, figure

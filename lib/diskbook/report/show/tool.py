@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design import durability
+from diskbook.design import totals
 from diskbook.design.model import Scenario, Workload
 
 PlainCells = Mapping[tuple[str, str], str]
@@ -49,8 +49,8 @@ def _plain(row: Mapping[Any, Any], plain: PlainCells) -> str:
 def plain_cells(scenario: Scenario, trials: pd.DataFrame, guest: pd.DataFrame) -> PlainCells:
     """Say of each cell (arm, workload) that was to write durably, and did not, why."""
     syncs = {load.name: load.sync for load in scenario.workload}
-    cells = durability.plain_cells(trials, guest)
-    return {cell: durability.plain_words(syncs.get(cell[1]), engine) for cell, engine in cells.items()}
+    cells = totals.plain_cells(trials, guest)
+    return {cell: totals.plain_words(syncs.get(cell[1]), engine) for cell, engine in cells.items()}
 
 
 def facts(scenario: Scenario, ledger: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -147,7 +147,7 @@ def rate_gate(cells: Sequence[Cell], provenance: str = "") -> Gate:
 
     And in every 0.1 s, since a mean hides a stall that the tool made up for: fio keeps its rate within 0.1 %
     over 30 s with a stall of 1 s in them. A window in which less than 90 % of what was due was sent
-    (`tables.rate_windows.windows`) is no failure of the measurement where latencies count from the intended
+    (`design.held_rate.rate_windows`) is no failure of the measurement where latencies count from the intended
     start: then the wait is in them, whoever caused it, and the gate tells of it. Where they are lower bounds
     it fails; of more than 1 % of the windows it makes the number invalid, since then the 99th
     percentile is among what was left out. On the emulator it only warns, as the computer it shares may cause

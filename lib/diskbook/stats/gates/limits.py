@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from diskbook.design.vocabulary import CreditState, Label, Verdict
+from diskbook.facts.metrics import METRICS
 from diskbook.stats.gates import Cell, Gate, distinct, failed, farthest, not_assessable, passed
+from diskbook.stats.limits import CONSUMED
+from diskbook.stats.platform import BURSTS
 from diskbook.stats.saturation import LIMIT_LIKE
 
 CAP = "cap"
@@ -148,3 +151,38 @@ def without_interval(findings: Iterable[Gate]) -> str:
     """
     open_ = (gate for gate in findings if gate.name in (CAP, CREDIT) and gate.decides is Verdict.INCONCLUSIVE)
     return next((gate.words for gate in open_), "")
+
+
+_NAMES = {metric.limit: metric.name for metric in METRICS if not metric.credit}
+
+
+def platform_gate(
+    arms: Sequence[str], labels: Sequence[Cell], consumed_pct: Mapping[tuple[str, str, str], float]
+) -> Gate | None:
+    """A cell below all limits we know, of which the platform reports one as consumed, may sit on it.
+
+    Parameters
+    ----------
+    arms, labels
+        Name, and row of `limits.label_cells`, of both cells.
+    consumed_pct
+        As for `limits.label_cells`. Above `BURSTS` it tells of a burst, and of no limit.
+
+    Returns
+    -------
+    Gate or None
+        None where the platform reports nothing of the kind.
+    """
+    below = (Label.BELOW_CAP, Label.LIMIT_NOT_KNOWN)
+    reported = [
+        f"{_NAMES[limit]} {consumed_pct[arm, cell['workload'], limit]:.0f} % of {arm}"
+        for arm, cell in zip(arms, labels, strict=True)
+        for limit in _NAMES
+        if cell["label"] in below
+        and CONSUMED <= consumed_pct.get((arm, cell["workload"], limit), 0.0) <= BURSTS
+    ]
+    if not reported:
+        return None
+    cause = f"the platform reports {' and '.join(reported)}, though the rate reaches no limit that is known"
+    remedy = "compare the limits of this run with those of the machine and the disk, or offer a lower rate"
+    return not_assessable(CAP, cause, remedy, Verdict.INCONCLUSIVE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from diskbook.design.model import ToolName, Workload
-from diskbook.tools.decode import plain_text
+from diskbook.facts.files import plain_text
 from diskbook.tools.diskspd import command as diskspd_command, command as diskspd_install
 from diskbook.tools.protocol import Install, Job, Releases, Target, Tool
 from diskbook.tools.record import Measurement

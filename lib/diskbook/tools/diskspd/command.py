@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from diskbook.design.diskspd_line.arguments import Arguments, parse, render
+from diskbook.design.diskspd_arguments import Arguments, parse, render
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import MB, MIB

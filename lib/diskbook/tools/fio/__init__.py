@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from diskbook.design.model import ToolName, Workload
+from diskbook.facts.files import plain_text
 from diskbook.facts.units import NS_PER_US
-from diskbook.tools.decode import plain_text
 from diskbook.tools.fio.command import (
     command,
     overwrite_command,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from diskbook.design.diskspd_line.arguments import Arguments, parse
+from diskbook.design.diskspd_arguments import Arguments, parse
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.tools.protocol import COMPRESSIBLE, FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Target

@@ -13,7 +13,7 @@ from diskbook.report.analysis.published import (
     claims,
     compared,
     figures as published,
-    setups,
+    support,
     tables as published_tables,
 )
 from diskbook.report.show import tables as show_tables
@@ -165,14 +165,14 @@ def test_an_article_without_numbers() -> None:
     ],
 )
 def test_limits_of_a_disk_named_in_words(disk: str, redundancy: str, options: str, expected: tuple) -> None:
-    found = setups.disk_limits(disk, redundancy, options)
+    found = support.disk_limits(disk, redundancy, options)
     assert found and (found.iops, found.mb_s, found.burst_iops) == expected
 
 
 def test_an_unknown_disk_has_no_limits() -> None:
-    assert setups.disk_limits("P31", "LRS", "none") is None
+    assert support.disk_limits("P31", "LRS", "none") is None
     row = {"disk": "", "redundancy": "", "options": "", "vm_size": "no such", "write_pct": "0"}
-    assert pd.Series(setups.caps(row)).isna().all()
+    assert pd.Series(support.caps(row)).isna().all()
 
 
 @pytest.mark.parametrize(

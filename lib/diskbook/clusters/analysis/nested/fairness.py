@@ -10,7 +10,7 @@ from diskbook.clusters.stats import fleet
 from diskbook.design.model import Workload
 from diskbook.design.totals import measured_rows
 from diskbook.report.show.analysed import Analysed
-from diskbook.report.show.answers import arms_in_words
+from diskbook.report.show.lead import arms_in_words
 
 NO_FLEET = "no results of single machines were kept, so that nothing is known of how evenly they were served"
 

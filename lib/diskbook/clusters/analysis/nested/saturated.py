@@ -19,7 +19,7 @@ from diskbook.design.model import Workload
 from diskbook.design.totals import trial_totals
 from diskbook.design.vocabulary import CreditState
 from diskbook.facts.units import KIB
-from diskbook.report.analysis.cache import once
+from diskbook.report.analysis.run import once
 from diskbook.report.show.analysed import Analysed
 from diskbook.stats import knee
 

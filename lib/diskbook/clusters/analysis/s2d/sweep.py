@@ -5,7 +5,7 @@ import pandas as pd
 from diskbook.design.model import Workload
 from diskbook.design.totals import trial_totals
 from diskbook.facts.units import MB
-from diskbook.report.analysis.cache import once
+from diskbook.report.analysis.run import once
 from diskbook.report.show.analysed import Analysed
 from diskbook.stats import expected, knee
 from diskbook.stats.limits import LIMITS

@@ -5,6 +5,8 @@ The claims are those of published-setups.csv.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,38 @@ import pandas as pd
 
 from diskbook.facts import neighbours, paths, quantities
 from diskbook.facts.errors import DiskbookError
-from diskbook.report.analysis.published import setups, support
-from diskbook.report.analysis.published.verdict import ClaimVerdict, Finding, Judge, of_drive, one_figure
+from diskbook.report.analysis.published import support
+
+
+class ClaimVerdict(StrEnum):
+    """What an article's own figures say of one of its claims."""
+
+    SUPPORTED = "supported"
+    """As far as one set-up goes."""
+    NOT_SUPPORTED = "not supported"
+    CAPPED = "capped"
+    """The figures sit on a limit, so they cannot say."""
+    NOT_MEASURED = "not measured"
+    """No figure bears on it."""
+
+
+Finding = tuple[ClaimVerdict, str]
+"""Verdict and why."""
+Judge = Callable[[pd.DataFrame], Finding]
+
+
+def one_figure(figures: pd.DataFrame, **values: str) -> dict[Any, Any]:
+    """First figure with these values; `drive` is the letter that the disk-options article gives a disk."""
+    rows = of_drive(figures, values.pop("drive", ""))
+    for name, value in values.items():
+        rows = rows[rows[name] == value]
+    return rows.iloc[0].to_dict()
+
+
+def of_drive(figures: pd.DataFrame, letter: str) -> pd.DataFrame:
+    """Figures of the drive of that letter; all of them without one."""
+    return figures[figures["note"].str.match(rf"drive {letter}\b")] if letter else figures
+
 
 __all__ = ["JUDGES", "ClaimVerdict", "judge", "judges", "read"]
 
@@ -180,7 +212,7 @@ def _same_iops(figures: pd.DataFrame) -> Finding:
 
 def _vm_caps(figures: pd.DataFrame) -> Finding:
     burst = one_figure(figures, metric="vm_burst_cap_iops", vm_size="Standard_E2as_v5")
-    base = setups.caps(burst)["cap_vm_iops"]
+    base = support.caps(burst)["cap_vm_iops"]
     largest = one_figure(figures, drive="K", metric="iops")
     return ClaimVerdict.NOT_MEASURED, (
         f"no rate on that size is printed; its burst limit is {burst['base']:,.0f} IOPS, and {base:,.0f} is "
@@ -207,7 +239,7 @@ def _accelerated(figures: pd.DataFrame) -> Finding:
 def _lowest_access(figures: pd.DataFrame) -> Finding:
     rows = figures[figures["metric"] == "access_time"].sort_values("base")
     lowest, newer = rows.iloc[0], rows["disk"].str.endswith("v2")
-    v2, others = rows.loc[newer, "base"], rows[~newer & ~rows["options"].str.contains(setups.CACHED)]["base"]
+    v2, others = rows.loc[newer, "base"], rows[~newer & ~rows["options"].str.contains(support.CACHED)]["base"]
     drive = lowest["note"].partition(";")[0]
     return ClaimVerdict.SUPPORTED if lowest["disk"].endswith("v2") else ClaimVerdict.NOT_SUPPORTED, (
         f"the lowest is {lowest['base']:g} ms on {drive} ({lowest['disk']}, {lowest['options']}); without a "

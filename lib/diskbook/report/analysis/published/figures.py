@@ -17,7 +17,7 @@ import pandas as pd
 from diskbook.design.vocabulary import Label
 from diskbook.facts import paths
 from diskbook.facts.units import MB, MB_PER_MIB
-from diskbook.report.analysis.published import setups, support
+from diskbook.report.analysis.published import support
 from diskbook.stats import limits
 from diskbook.tools import registry
 
@@ -106,7 +106,7 @@ def _trial(group: pd.DataFrame) -> dict[str, Any]:
         "throughput_mb_s": by_metric.get("throughput", rate * size / MB),
         "lat_mean_ms": 1000.0 * first["outstanding"] / rate if math.isnan(latency) else latency,
         "printed_both": both,
-        **setups.caps(first.to_dict()),
+        **support.caps(first.to_dict()),
     }
 
 

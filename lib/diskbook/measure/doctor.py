@@ -3,8 +3,6 @@
 The checks of this computer: whether runs can be written, with room for their results.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -32,6 +30,21 @@ from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.prices import PriceList
 from diskbook.results import run as runs
+
+
+def all_ok(checks: Sequence[Check]) -> bool:
+    """Whether a run may begin."""
+    return all(check.state == State.OK for check in checks)
+
+
+def text_of(subject: str, checks: Sequence[Check]) -> str:
+    """A line a check, and in the last one whether a run may begin."""
+    width = max(len(check.name) for check in checks)
+    lines = [f"{check.state:<9}  {check.name:<{width}}  {check.text}" for check in checks]
+    bad = sum(check.state != State.OK for check in checks)
+    last = "all is there; nothing was created" if not bad else f"{bad} of {len(checks)} lines to mend first"
+    return "\n".join([f"{subject}:", *lines, last])
+
 
 SPARE_BYTES = 10**9
 """Raw results, tables and figures of a run, and what grows beside it."""

@@ -1,22 +1,26 @@
-"""Reading a table of `data/reference` into records; each cell is checked by the type of its field."""
+"""Readers of TOML that users write, and of tables of `data/reference`: each cell by the type of its field."""
 
 from __future__ import annotations
 
 import csv
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from diskbook.facts.errors import DiskbookError
+from diskbook.facts import files
+from diskbook.facts.errors import DiskbookError, UsageError, one_line
+from diskbook.facts.units import MIB
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+
 Record = TypeVar("Record", bound="DataclassInstance")
 
 
-def read(record: type[Record], path: Path) -> Iterator[tuple[int, Record]]:
+def read_table(record: type[Record], path: Path) -> Iterator[tuple[int, Record]]:
     """Read a CSV file whose columns are the fields of a dataclass.
 
     An empty cell is None where the field may be None, and nothing where it is a tuple; the entries of a tuple
@@ -60,3 +64,38 @@ def _cell(text: str | None, kind: str) -> Any:
     if kind.startswith("tuple"):
         return text.split("|") if text else ()
     return None if not text and kind.endswith("None") else text
+
+
+MOST_TOML_BYTES = MIB
+"""Bytes of such a file; the largest that come with the workbook have 20 kB."""
+
+
+def read_toml(path: Path, missing: str) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    missing
+        What to say where there is none.
+
+    Raises
+    ------
+    UsageError
+        When there is none, or it cannot be read, is too large, or is not TOML.
+    """
+    try:
+        if path.stat().st_size > MOST_TOML_BYTES:
+            raise UsageError(f"{path.name}: more than {MOST_TOML_BYTES // MIB} MiB is too large to be meant")
+        return tomllib.loads(files.read_packed(path, most=MOST_TOML_BYTES, packed=False).decode())
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(missing) from None
+    except files.BrokenError as error:
+        raise UsageError(f"{path}: this cannot be read: {error.why}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: this cannot be read: {error.strerror or error}") from None
+    except RecursionError:
+        raise UsageError(f"{path.name}: this is not valid TOML: its tables or lists are too deep") from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
+        raise UsageError(one_line(f"{path.name}: this is not valid TOML: {error}")) from None

@@ -1,4 +1,4 @@
-"""Changes in percent: axes with their bars and which end is which, and colours with their key."""
+"""Axes of figures: changes in percent, equal units on panels, and intervals drawn over their marks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,36 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, to_rgb
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import ArrayLike
 
 from diskbook.facts import quantities
-from diskbook.report.figures import interval_bars
-from diskbook.report.figures.style import FAINT, GREY, INK, ON_COLOUR, is_narrow, legend_below, verdict_look
+from diskbook.report.figures.style import (
+    FAINT,
+    GREY,
+    GROUND,
+    INK,
+    ON_COLOUR,
+    is_narrow,
+    legend_below,
+    verdict_look,
+)
+
+EDGE_PT, LINE_PT = 3.2, 1.4
+OVER_MARKS = 5.0
+"""Above every mark's zorder."""
+
+
+def upright(axes: Axes, places: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
+    """Draw an interval of the vertical axis at each place, with a white edge that parts it from marks."""
+    axes.vlines(places, low, high, color=GROUND, linewidth=EDGE_PT, zorder=OVER_MARKS)
+    axes.vlines(places, low, high, color=INK, linewidth=LINE_PT, zorder=OVER_MARKS + 1)
+
+
+def level(axes: Axes, places: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
+    """Draw an interval of the horizontal axis at each place, as `upright` does."""
+    axes.hlines(places, low, high, color=GROUND, linewidth=EDGE_PT, zorder=OVER_MARKS)
+    axes.hlines(places, low, high, color=INK, linewidth=LINE_PT, zorder=OVER_MARKS + 1)
+
 
 APART = 10.0
 """A change that is so many times the median change lies beyond the axis: it would make dots of the others."""
@@ -74,7 +100,7 @@ def bar(axes: Axes, place: float, row: Mapping[Any, Any], is_difference: bool) -
         return False
     axes.plot([change], [place], linestyle="none", markersize=7, **marks)
     if not np.isnan(row["ci_low"]):
-        interval_bars.level(axes, [place], [percent(row["ci_low"])], [percent(row["ci_high"])])
+        level(axes, [place], [percent(row["ci_low"])], [percent(row["ci_high"])])
     return True
 
 
@@ -96,3 +122,37 @@ def value_words(row: Mapping[Any, Any]) -> str:
     """Change with its interval, without the level, e.g. "+146 %, 138 to 155 %"."""
     value, interval = quantities.change_parts(row["ratio"], row["ci_low"], row["ci_high"])
     return f"{value}, {interval.partition('CI ')[2] or 'no interval'}"
+
+
+WITHIN = 4.0
+"""Panels whose largest values differ by more keep axes of their own: the smaller would be a dot."""
+
+
+def equal_x(panels: Sequence[Axes]) -> None:
+    """Give panels whose axes begin at one place the widest of their horizontal axes.
+
+    Those that reach less than a quarter as far keep their own.
+    """
+    ends = [axes.get_xlim() for axes in panels]
+    for axes, (low, high) in zip(panels, _together(ends), strict=True):
+        axes.set_xlim(low, high)
+
+
+def equal_y(panels: Sequence[Axes]) -> None:
+    """Give panels the tallest of their vertical axes, as `equal_x` does."""
+    ends = [axes.get_ylim() for axes in panels]
+    for axes, (low, high) in zip(panels, _together(ends), strict=True):
+        axes.set_ylim(low, high)
+
+
+def _together(ends: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Each panel's own end, or that of the widest within 4 times of it; groups count from the widest."""
+    made = list(ends)
+    left = sorted(range(len(ends)), key=lambda place: -ends[place][1])
+    while left:
+        widest = ends[left[0]][1]
+        alike = [place for place in left if WITHIN * ends[place][1] >= widest]
+        for place in alike:
+            made[place] = (min(ends[other][0] for other in alike), widest)
+        left = [place for place in left if place not in alike]
+    return made

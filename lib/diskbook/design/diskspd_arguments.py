@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from diskbook.design.diskspd_line.flags import DEFAULT_BLOCK, UNITS, read_flag, wrong
+from diskbook.design.diskspd_flags import DEFAULT_BLOCK, UNITS, read_flag, wrong
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import GIB
 

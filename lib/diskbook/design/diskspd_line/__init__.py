@@ -1,1 +1,0 @@
-"""A DiskSpd command line as a workload: its flags, read and written."""

@@ -132,10 +132,8 @@ def ask(
 ) -> Answer:  # fmt: skip
     """Answer the options of the command line, whose names these are.
 
-    Raises
-    ------
-    DiskbookError
-        With one sentence, where an option or a file is wrong, or wishes contradict each other.
+    Raises DiskbookError with one sentence, where an option or a file is wrong, or wishes contradict each
+    other.
     """
     wishes = {"cache_hits": "0%", **wishes}
     trace = None

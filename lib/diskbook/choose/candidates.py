@@ -211,10 +211,7 @@ def sentences(candidate: Candidate, region: catalog.Region) -> list[str]:
 def parsed(text: str) -> Candidate:
     """Read a candidate such as E4bds_v5+2xP30; the inverse of `Candidate.label`.
 
-    Raises
-    ------
-    UsageError
-        With the form, or the nearest name.
+    Raises UsageError with the form, or the nearest name.
     """
     machine, plus, disks = text.strip().partition("+")
     name, _, attachment = machine.partition("/")

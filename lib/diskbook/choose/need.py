@@ -83,10 +83,7 @@ def given(
 
     Two of rate, block size and throughput say the third.
 
-    Raises
-    ------
-    UsageError
-        Where a unit is wrong, something is missing, or wishes contradict each other.
+    Raises UsageError where a unit is wrong, something is missing, or wishes contradict each other.
     """
     rate, throughput = _rate(iops, "--iops", "IOPS"), _rate(mb_s, "--mb-s", "MB/s")
     block = block_of(block_size)

@@ -53,14 +53,9 @@ def plan(
 ) -> documents.Plan:
     """Make the document of a plan.
 
-    Parameters
-    ----------
-    scenario, target, sources
-        As for `plan.text.plan_text`.
-    estimate
-        What it costs; None on hosts of one's own.
-    words
-        What is printed without --json.
+    - `scenario`, `target`, `sources`: as for `plan.text.plan_text`.
+    - `estimate`: what it costs; None on hosts of one's own.
+    - `words`: what is printed without --json.
     """
     from diskbook.design import schedule
     from diskbook.measure.plan import sample_size
@@ -220,12 +215,8 @@ def imported(made: Imported, page: Path | None = None) -> documents.Import:
 def sweep(report: SweepReport, not_deleted: Sequence[str] = ()) -> documents.Sweep:
     """Make the document of a sweep.
 
-    Parameters
-    ----------
-    report
-        As it was listed, before anything was deleted.
-    not_deleted
-        What could not be deleted, a sentence each.
+    - `report`: as it was listed, before anything was deleted.
+    - `not_deleted`: what could not be deleted, a sentence each.
     """
     return documents.Sweep(
         groups=[_group(place.title, group) for place in report.places for group in place.groups],

@@ -33,10 +33,8 @@ class LazyGroup(SuggestingGroup):
 
     As in click's documentation, "Lazily Loading Subcommands".
 
-    Parameters
-    ----------
-    sections
-        Titles of the help, each with where its commands stand, as `module:object`, by the command's name.
+    - `sections`: titles of the help, each with where its commands stand, as `module:object`, by the command's
+      name.
     """
 
     def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:

@@ -135,19 +135,11 @@ limit_numbers = _all(
 def refuse_given(ctx: click.Context, names: Collection[str], why: str) -> None:
     """Refuse options that the user has given and that the command would not use.
 
-    Parameters
-    ----------
-    ctx
-        Of the command.
-    names
-        Names of the parameters.
-    why
-        Follows the options, e.g. "cannot change a run that has begun".
+    - `ctx`: of the command.
+    - `names`: names of the parameters.
+    - `why`: follows the options, e.g. "cannot change a run that has begun".
 
-    Raises
-    ------
-    UsageError
-        With the options as the user wrote them.
+    Raises UsageError with the options as the user wrote them.
     """
     given = [
         param.opts[0]

@@ -41,15 +41,10 @@ NOTHING: Mapping[str, Any] = {
 def check(run: Run, clients: Clients, scenario: Scenario, replicates: int) -> None:
     """Stop before anything is created when it cannot be had or costs too much; else record the estimate.
 
-    Parameters
-    ----------
-    replicates
-        How many are about to be created.
+    - `replicates`: how many are about to be created.
 
-    Raises
-    ------
-    DiskbookError
-        With all that stands in the way, one sentence a problem; or with what costs most, and what to change.
+    Raises DiskbookError with all that stands in the way, one sentence a problem; or with what costs most, and
+    what to change.
     """
     manifest, cloud, today = run.manifest, clients.cloud.kind, date.today()
     problems = preflight.problems_of(clients, scenario, replicates, today)
@@ -99,10 +94,7 @@ def limit_of(scenario: Scenario, cloud: str, given: float | None) -> float | Non
 def given_limit(usd: float) -> float:
     """Check a limit that was given on the command line.
 
-    Raises
-    ------
-    UsageError
-        When it is no amount of money.
+    Raises UsageError when it is no amount of money.
     """
     if not math.isfinite(usd) or usd <= 0:
         raise UsageError(f"--max-cost-usd {usd:g}: give an amount above 0, for example 20")
@@ -112,10 +104,8 @@ def given_limit(usd: float) -> float:
 def too_dear(estimate: Estimate, limit: float | None, spent: float = 0.0) -> str:
     """Say what costs most and what to change; empty where the limit holds.
 
-    Parameters
-    ----------
-    spent
-        What earlier sets of machines of the same run were expected to cost; a limit is for the whole run.
+    - `spent`: what earlier sets of machines of the same run were expected to cost; a limit is for the whole
+      run.
     """
     if limit is None:
         return ""

@@ -134,12 +134,8 @@ def life_s(scenario: Scenario) -> float:
 def estimate(scenario: Scenario, prices: PriceList, expires_h: float, replicates: int = 0) -> Estimate:
     """Price a scenario.
 
-    Parameters
-    ----------
-    expires_h
-        Hours after which machines end themselves and the sweep deletes what is left.
-    replicates
-        How many are still to be made; by default all of the design.
+    - `expires_h`: hours after which machines end themselves and the sweep deletes what is left.
+    - `replicates`: how many are still to be made; by default all of the design.
     """
     number = replicates or scenario.design.replicates
     hours = life_s(scenario) / 3600
@@ -294,10 +290,7 @@ def _use(scenario: Scenario) -> Iterator[Item]:
 def billed_ios(disk: disk_options.Disk, iops: ArrayLike, seconds: ArrayLike) -> Iterator[Item]:
     """What I/Os cost by use: those above the base of a disk that bursts on demand, and all of Standard disks.
 
-    Parameters
-    ----------
-    iops, seconds
-        Rate and how long it lasts; or several of each.
+    - `iops`, `seconds`: rate and how long it lasts; or several of each.
     """
     if disk.sku in FLEXIBLE or disk.sku == catalog.EPHEMERAL:
         return
@@ -338,10 +331,7 @@ class Priced(NamedTuple):
 def another_replicate(scenario: Scenario, provenance: str) -> Priced:
     """Price one more replicate of a scenario, at list price.
 
-    Parameters
-    ----------
-    provenance
-        Of the run; what was not measured on Azure, nor emulated, has no price.
+    - `provenance`: of the run; what was not measured on Azure, nor emulated, has no price.
     """
     if provenance not in PRICED:
         return Priced(None, f"has no price here: {provenance} machines and disks are not Azure's to bill")

@@ -49,12 +49,8 @@ requests", read on 2026-11-23. All sign-ins of a subscription together have 15 t
 class Requests:
     """Requests of one run, all replicates together.
 
-    Attributes
-    ----------
-    writes, reads, polls
-        PUT and PATCH; GET, but those that wait for an operation; those.
-    moves
-        POST of attach and detach (`attach_calls`).
+    - `writes`, `reads`, `polls`: PUT and PATCH; GET, but those that wait for an operation; those.
+    - `moves`: POST of attach and detach (`attach_calls`).
     """
 
     writes: int

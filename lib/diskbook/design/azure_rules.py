@@ -187,17 +187,10 @@ Vms = Mapping[str, VmAsk]
 def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
     """Hold a scenario against Azure's rules.
 
-    Parameters
-    ----------
-    scenario
-        The scenario, read and consistent in itself.
-    today
-        The day to judge retired sizes by, by default today.
+    - `scenario`: the scenario, read and consistent in itself.
+    - `today`: the day to judge retired sizes by, by default today.
 
-    Returns
-    -------
-    list of Violation
-        Empty when nothing is broken; `field` names table, entry and key, e.g. "[[disk]] zrs: zone".
+    Returns empty when nothing is broken; `field` names table, entry and key, e.g. "[[disk]] zrs: zone".
     """
     region = catalog.regions().get(scenario.region)
     if region is None:

@@ -18,10 +18,7 @@ def check_states(scenario: Scenario) -> None:
 
     Not of imported results, which are as they are.
 
-    Raises
-    ------
-    ValueError
-        With one sentence on the first that cannot be had.
+    Raises ValueError with one sentence on the first that cannot be had.
     """
     if scenario.scenario.article == IMPORTED:
         return
@@ -87,10 +84,7 @@ MOST_HOURS = 72.0
 def check(scenario: Scenario) -> None:
     """Hold the records of a scenario against one another.
 
-    Raises
-    ------
-    ValueError
-        With one sentence on the first that does not fit.
+    Raises ValueError with one sentence on the first that does not fit.
     """
     for kind in ("machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill", "loss"):
         _unique(kind, [item.name for item in getattr(scenario, kind)])

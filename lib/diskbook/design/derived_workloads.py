@@ -62,21 +62,12 @@ class Sweeps(Record):
 def workloads(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Make the workloads of a file's sweeps, as rows of the file.
 
-    Parameters
-    ----------
-    raw
-        The file's tables; only `sweep` is read.
+    - `raw`: the file's tables; only `sweep` is read.
 
-    Returns
-    -------
-    list of dict
-        In the order of the sweeps, each name once.
+    Returns in the order of the sweeps, each name once.
 
-    Raises
-    ------
-    ValueError
-        Also as pydantic's ValidationError: where a sweep is not what it must be, or where two give loads of
-        one name that differ in more than their arms.
+    Raises ValueError: also as pydantic's ValidationError: where a sweep is not what it must be, or where two
+    give loads of one name that differ in more than their arms.
     """
     rows: dict[str, dict[str, Any]] = {}
     for sweep in Sweeps.model_validate({"sweep": raw.get("sweep", [])}).sweep:
@@ -134,10 +125,7 @@ def lasting_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:
 
     What bursts on demand lasts as long as it is paid for, so a disk's limit is then that of the burst.
 
-    Raises
-    ------
-    ValueError
-        With the reason in half a sentence, where no table tells it.
+    Raises ValueError with the reason in half a sentence, where no table tells it.
     """
     if arm.volume:
         raise ValueError("measures a volume, whose cap depends on its kind, its nodes and what is read")
@@ -165,10 +153,7 @@ def expand_shares(scenario: Scenario) -> Scenario:
 
     Where its arms have several caps their names say which: "reads-10-of-5000", with those arms alone.
 
-    Raises
-    ------
-    ValueError
-        With one sentence, where a cap is not known or the load says its rate in another way.
+    Raises ValueError with one sentence, where a cap is not known or the load says its rate in another way.
     """
     if not any(load.rate_of_cap for load in scenario.workload):
         return scenario

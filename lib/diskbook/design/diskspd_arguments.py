@@ -29,24 +29,15 @@ _TOKEN = re.compile(r'(?:[^\s"]|"[^"]*")+')
 class Arguments:
     """What one call of DiskSpd is asked for; defaults are DiskSpd's own.
 
-    Attributes
-    ----------
-    random_pct
-        100 for -r, 0 for sequential, between for -rs.
-    align
-        Bytes between possible offsets (-r, -s); None stands for the block size.
-    rate, rate_unit
-        Of each thread on each target: bytes a millisecond, or I/Os a second.
-    cache
-        The system's file cache: "on" (-Sb), "off" (-Su) or "remote" (-Sr).
-    buffers
-        Content of writes: "pattern" (0, 1, 2 ...), "zero" (-Z), "random" (-Zr), or what follows -Z.
-    iops_interval_ms
-        Grain of -D; None without it.
-    seed, clock_seed
-        The number of -z, or whether it comes from the clock (-z alone); without -z DiskSpd takes 0.
-    kept
-        Other flags, as they stand.
+    - `random_pct`: 100 for -r, 0 for sequential, between for -rs.
+    - `align`: bytes between possible offsets (-r, -s); None stands for the block size.
+    - `rate`, `rate_unit`: of each thread on each target: bytes a millisecond, or I/Os a second.
+    - `cache`: the system's file cache: "on" (-Sb), "off" (-Su) or "remote" (-Sr).
+    - `buffers`: content of writes: "pattern" (0, 1, 2 ...), "zero" (-Z), "random" (-Zr), or what follows -Z.
+    - `iops_interval_ms`: grain of -D; None without it.
+    - `seed`, `clock_seed`: the number of -z, or whether it comes from the clock (-z alone); without -z
+      DiskSpd takes 0.
+    - `kept`: other flags, as they stand.
     """
 
     targets: tuple[str, ...] = ()
@@ -125,16 +116,10 @@ class Arguments:
 def parse(line: str) -> Arguments:
     """Read a command line.
 
-    Parameters
-    ----------
-    line
-        As written in a command prompt; the program's name and the targets may be left out.
+    - `line`: as written in a command prompt; the program's name and the targets may be left out.
 
-    Raises
-    ------
-    UsageError
-        For a flag that DiskSpd does not have (it is named), a value it cannot take, or flags that exclude
-        each other.
+    Raises UsageError for a flag that DiskSpd does not have (it is named), a value it cannot take, or flags
+    that exclude each other.
     """
     if line.count('"') % 2:
         raise UsageError(f"DiskSpd line '{line}': a quotation mark is not closed")
@@ -285,10 +270,7 @@ def _times(arguments: Arguments) -> Iterator[str]:
 def expand_workload(raw: Any) -> Any:
     """Put what a line says into the keys of a workload; tables without `verbatim` pass unchanged.
 
-    Raises
-    ------
-    ValueError
-        When the line cannot be read, or another key says something else; one sentence.
+    Raises ValueError when the line cannot be read, or another key says something else; one sentence.
     """
     if not isinstance(raw, Mapping) or not isinstance(raw.get("verbatim"), str):
         return raw
@@ -356,10 +338,7 @@ def workload_remarks(line: Arguments) -> Iterator[str]:
 def check_runnable(line: Arguments) -> None:
     """Refuse a line whose offsets nobody could draw again; VMFleet's own is left as it is.
 
-    Raises
-    ------
-    UsageError
-        For -z without a number.
+    Raises UsageError for -z without a number.
     """
     if line.clock_seed:
         raise UsageError(

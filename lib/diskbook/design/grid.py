@@ -18,17 +18,12 @@ Key = tuple[str, str, str]
 class Grid:
     """A metric by cell and direction, replicate and block.
 
-    Attributes
-    ----------
-    keys
-        Place of each (arm, workload, direction) on the first axis.
-    replicates, blocks
-        Their numbers, in the order of the second and third axis; replicates of several runs are told apart.
-    values
-        The metric, [cell, replicate, block, repeat]; NaN where there is none, or none that has a logarithm
-        (missing, zero, negative, infinite): `gates.data.values_gate` says so.
-    bad
-        Finished trials without a usable value, by key.
+    - `keys`: place of each (arm, workload, direction) on the first axis.
+    - `replicates`, `blocks`: their numbers, in the order of the second and third axis; replicates of several
+      runs are told apart.
+    - `values`: the metric, [cell, replicate, block, repeat]; NaN where there is none, or none that has a
+      logarithm (missing, zero, negative, infinite): `gates.data.values_gate` says so.
+    - `bad`: finished trials without a usable value, by key.
     """
 
     keys: dict[Key, int]
@@ -117,12 +112,8 @@ def tail_lacks(rows: pd.DataFrame, quantile: float) -> np.ndarray:
     I/Os it has, the more they weigh. So a ramp must have left the first second out, or the trial be so long
     that this second is at most half of what lies beyond. The rule looks at the plan, never at a latency.
 
-    Parameters
-    ----------
-    rows
-        `ios`, `ramp_s` and `runtime_s`; what is not known counts as nothing.
-    quantile
-        E.g. 0.99.
+    - `rows`: `ios`, `ramp_s` and `runtime_s`; what is not known counts as nothing.
+    - `quantile`: e.g. 0.99.
     """
     ios, ramp, runtime = (rows[name].fillna(0.0).to_numpy(float) for name in ("ios", "ramp_s", "runtime_s"))
     starts = np.clip(START_S - ramp, 0.0, None) > START_SHARE * (1.0 - quantile) * runtime

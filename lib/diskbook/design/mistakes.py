@@ -113,12 +113,8 @@ def _label(row: Any, number: int) -> str:
 def every(raw: Mapping[str, Any], find: Callable[[Tables], list[Mistake]]) -> list[str]:
     """Return a sentence for each mistake.
 
-    Parameters
-    ----------
-    raw
-        The tables of the file.
-    find
-        Returns mistakes of such tables, all or the first; an empty list if there are none.
+    - `raw`: the tables of the file.
+    - `find`: returns mistakes of such tables, all or the first; an empty list if there are none.
     """
     rest, texts = _Rest(raw), []
     for _ in range(MOST_ROUNDS):

@@ -22,17 +22,11 @@ def windows(due_s: Floats, sent_s: Floats, runtime_s: float) -> tuple[float, flo
     Windows are 0.1 s long, longer where fewer than 20 I/Os would be due in one. A schedule of constant gaps
     says exactly how many were due; what was late is sent in another window, which then has more.
 
-    Parameters
-    ----------
-    due_s, sent_s
-        When each I/O was due and when it was sent, from the start of the measurement; in any order.
-    runtime_s
-        How long was measured.
+    - `due_s`, `sent_s`: when each I/O was due and when it was sent, from the start of the measurement; in any
+      order.
+    - `runtime_s`: how long was measured.
 
-    Returns
-    -------
-    worst, low_share
-        NaN where less than a window was measured.
+    Returns NaN where less than a window was measured.
     """
     rate = len(due_s) / runtime_s if runtime_s > 0 else 0.0
     length = max(WINDOW_S, LEAST_DUE / rate) if rate else np.inf

@@ -29,18 +29,11 @@ Names = Sequence[Any]
 def left_out(raw: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Take rows out of a file's tables, and with them comparisons and shares of workloads.
 
-    Parameters
-    ----------
-    raw
-        The file's tables; lists of tables are lists.
-    names
-        By kind of row, e.g. ``{"arm": ["s2d-3-zones"]}``. Losses of a volume go with it.
+    - `raw`: the file's tables; lists of tables are lists.
+    - `names`: by kind of row, e.g. ``{"arm": ["s2d-3-zones"]}``. Losses of a volume go with it.
 
-    Returns
-    -------
-    dict
-        The tables without those rows, without the comparisons of those arms and workloads, and without the
-        workloads that were for those arms only.
+    Returns the tables without those rows, without the comparisons of those arms and workloads, and without
+    the workloads that were for those arms only.
     """
     arms = names.get("arm", ())
     left = {kind: [row for row in rows if row.get("name") not in names[kind]] if kind in names else rows
@@ -119,22 +112,14 @@ def load(
 ) -> Scenario:
     """Read a scenario, apply a preset and overrides, and check it whole.
 
-    Parameters
-    ----------
-    scenario
-        A name in data/scenarios, or the path of a TOML file.
-    preset
-        quick, standard or full; or answer or sample, where the file has it.
-    overrides
-        Dotted keys and values that win over the preset, e.g. ``{"design.replicates": 2}``,
-        ``{"workload.randwrite-qd1.blocks": 8}`` or ``{"all_workloads.runtime_s": 10}``.
-    asks_azure
-        Whether Azure is asked before anything is created: it then decides about sizes that no table has.
+    - `scenario`: a name in data/scenarios, or the path of a TOML file.
+    - `preset`: quick, standard or full; or answer or sample, where the file has it.
+    - `overrides`: dotted keys and values that win over the preset, e.g. ``{"design.replicates": 2}``,
+      ``{"workload.randwrite-qd1.blocks": 8}`` or ``{"all_workloads.runtime_s": 10}``.
+    - `asks_azure`: whether Azure is asked before anything is created: it then decides about sizes that no
+      table has.
 
-    Raises
-    ------
-    UsageError
-        With a line per mistake, which names file, place and remedy.
+    Raises UsageError with a line per mistake, which names file, place and remedy.
     """
     path = _path(scenario)
     try:
@@ -215,10 +200,7 @@ def _table(value: Any, where: str) -> Mapping[str, Any]:
 def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
     """Build a scenario from plain tables, as read from TOML or from a manifest.
 
-    Raises
-    ------
-    UsageError
-        With a line per mistake.
+    Raises UsageError with a line per mistake.
     """
     try:
         return _form(raw)

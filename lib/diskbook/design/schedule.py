@@ -82,19 +82,12 @@ class Block:
 def plan(scenario: Scenario, *, balanced: bool = True) -> list[Block]:
     """Draw the order of all trials from the scenario's seed.
 
-    Parameters
-    ----------
-    scenario
-        With `design.seed`, `design.replicates` and `design.repeats`; a workload's `blocks` says in how
-        many blocks, counted from the first, it is measured.
-    balanced
-        Whether blocks come in pairs, and workloads in one order for all arms; runs that began before they
-        did keep the order of theirs.
+    - `scenario`: with `design.seed`, `design.replicates` and `design.repeats`; a workload's `blocks` says in
+      how many blocks, counted from the first, it is measured.
+    - `balanced`: whether blocks come in pairs, and workloads in one order for all arms; runs that began
+      before they did keep the order of theirs.
 
-    Returns
-    -------
-    list of Block
-        In the order of execution. Equal scenarios give equal plans.
+    Returns in the order of execution. Equal scenarios give equal plans.
     """
     return [
         _block(scenario, replicate, block, place, balanced)
@@ -145,12 +138,8 @@ def _places(scenario: Scenario, replicate: int) -> list[tuple[str, int]]:
 def evidence_blocks(scenario: Scenario, cells: Sequence[tuple[str, str]]) -> list[Block]:
     """Plan one trial for evidence of each cell, after all others; replicates have the cells in turn.
 
-    Parameters
-    ----------
-    scenario
-        With `design.replicates`; without `design.evidence_s` there are none.
-    cells
-        Arm and workload of each (`throttling.expected`).
+    - `scenario`: with `design.replicates`; without `design.evidence_s` there are none.
+    - `cells`: arm and workload of each (`throttling.expected`).
     """
     last = n_blocks(scenario)
     replicates = scenario.design.replicates

@@ -323,19 +323,11 @@ PROTOCOL = Table(
 def validate(table: Table, frame: pd.DataFrame, source: str = "") -> pd.DataFrame:
     """Check a table, and return it with the columns in order and of their types.
 
-    Parameters
-    ----------
-    table
-        What it should be.
-    frame
-        What it is; not changed.
-    source
-        File it came from, for messages.
+    - `table`: what it should be.
+    - `frame`: what it is; not changed.
+    - `source`: file it came from, for messages.
 
-    Raises
-    ------
-    DiskbookError
-        Names table, column, row (from 0) and remedy.
+    Raises DiskbookError: names table, column, row (from 0) and remedy.
     """
     where = f"{source}: table {table.name}" if source else f"table {table.name}"
     since = {column.name: column.default for column in table.columns if column.default is not None}

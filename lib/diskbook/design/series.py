@@ -33,10 +33,7 @@ class Samples(NamedTuple):
 def samples(series: pd.DataFrame | list[Samples] | None) -> list[Samples]:
     """Split a run's series into arrays, one for each number of samples, in order of time.
 
-    Parameters
-    ----------
-    series
-        Table `series` of a run (trial, direction, second, iops), or what this function returned.
+    - `series`: table `series` of a run (trial, direction, second, iops), or what this function returned.
     """
     if isinstance(series, list):
         return series
@@ -92,12 +89,9 @@ def _flatness(series: pd.DataFrame | list[Samples] | None) -> Iterator[tuple[Sam
 def diagnose(series: pd.DataFrame | list[Samples] | None) -> pd.DataFrame:
     """Say for each trial how much of its start MSER-5 would cut, and when its rate fell for good.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Index trial; `n_samples`; `mser_cut_s` (NaN under 20 samples) and `mser_unsettled` (True where MSER-5
-        wants half of the trial cut: it never settled); `fell_at_s`, `rate_before`, `rate_after` (NaN
-        where it did not fall).
+    Returns index trial; `n_samples`; `mser_cut_s` (NaN under 20 samples) and `mser_unsettled` (True where
+    MSER-5 wants half of the trial cut: it never settled); `fell_at_s`, `rate_before`, `rate_after` (NaN where
+    it did not fall).
     """
     parts = []
     for part in samples(series):
@@ -125,15 +119,9 @@ def mser(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     last few batches agree by chance. A minimum at the half says that the series never settled (White 1997,
     "An effective truncation heuristic for bias reduction in simulation output").
 
-    Parameters
-    ----------
-    values
-        Shape [trial, sample].
+    - `values`: shape [trial, sample].
 
-    Returns
-    -------
-    cut, unsettled
-        Samples to cut (NaN with fewer than 20), and whether the minimum lay at the half.
+    Returns samples to cut (NaN with fewer than 20), and whether the minimum lay at the half.
     """
     n_batches = values.shape[1] // BATCH
     if n_batches < MIN_BATCHES:
@@ -156,10 +144,7 @@ def falls(part: Samples) -> pd.DataFrame:
     only where the second level is 20 % or more below the first and the step explains most of the spread
     (two thirds of the variance), so that noise and slow drift are not taken for it.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Index trial; `fell_at_s` (second of the last sample before), `rate_before`, `rate_after`.
+    Returns index trial; `fell_at_s` (second of the last sample before), `rate_before`, `rate_after`.
     """
     n = part.iops.shape[1]
     names = pd.Index(part.trial, name="trial")

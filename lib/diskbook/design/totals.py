@@ -104,20 +104,13 @@ def measured_rows(trials: pd.DataFrame) -> pd.DataFrame:
 def trial_totals(trials: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.DataFrame:
     """Add reads and writes of each trial.
 
-    Parameters
-    ----------
-    trials
-        Table of a run.
-    rows
-        `measured_rows(trials)`, where it is known already.
+    - `trials`: table of a run.
+    - `rows`: `measured_rows(trials)`, where it is known already.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a finished trial: the columns of `trials` (NaN where one is not there), with `iops`, `mb_s`,
-        `in_flight` (IOPS x mean total latency, by Little's law the mean number of I/Os in flight) and
-        `lat_mean_ms` (weighted by rate) of both directions together; `kind` ("read", "write", "read+write",
-        "commit"), and `operations` that one unit of the rate consists of (2 for a commit).
+    Returns one row a finished trial: the columns of `trials` (NaN where one is not there), with `iops`,
+    `mb_s`, `in_flight` (IOPS x mean total latency, by Little's law the mean number of I/Os in flight) and
+    `lat_mean_ms` (weighted by rate) of both directions together; `kind` ("read", "write", "read+write",
+    "commit"), and `operations` that one unit of the rate consists of (2 for a commit).
     """
     rows = measured_rows(trials) if rows is None else rows
     rows = rows.assign(**{name: np.nan for name in (*_NUMBERS, *_TEXT) if name not in rows})
@@ -201,14 +194,11 @@ _WHY_NBD = "fio's nbd engine sends no FUA"
 def durability(sync: str | None, engine: str | None, write_cache: str | None) -> str:
     """Name what made a trial's writes durable (`schema.DURABILITIES`).
 
-    Parameters
-    ----------
-    sync
-        Of the workload: fdatasync after each write, dsync with it, or None.
-    engine
-        How the tool reached the device: "nbd", "libaio" or "io_uring"; None where that was not recorded.
-    write_cache
-        As the device's queue reports it: "write back" or "write through"; None where nobody could read it.
+    - `sync`: of the workload: fdatasync after each write, dsync with it, or None.
+    - `engine`: how the tool reached the device: "nbd", "libaio" or "io_uring"; None where that was not
+      recorded.
+    - `write_cache`: as the device's queue reports it: "write back" or "write through"; None where nobody
+      could read it.
     """
     if sync is None:
         return ""

@@ -66,21 +66,14 @@ def unpack(
 ) -> dict[str, bytes]:
     """Unpack plain files into memory: none twice, and all together no larger than a bound.
 
-    Parameters
-    ----------
-    content
-        The archive.
-    source
-        Its name, for messages.
-    most_bytes, most_files, most_of_file
-        Bytes of the archive, packed and unpacked; files in it; bytes of each.
-    check_name
-        Whether a file may have such a name.
+    - `content`: the archive.
+    - `source`: its name, for messages.
+    - `most_bytes`, `most_files`, `most_of_file`: bytes of the archive, packed and unpacked; files in it;
+      bytes of each.
+    - `check_name`: whether a file may have such a name.
 
-    Raises
-    ------
-    ArchiveError
-        When it breaks a bound, is damaged, or holds a link, a path that leads elsewhere or a file twice.
+    Raises ArchiveError when it breaks a bound, is damaged, or holds a link, a path that leads elsewhere or a
+    file twice.
     """
     if not content.startswith(MAGIC):
         raise ArchiveError(source, "this is no zip archive")

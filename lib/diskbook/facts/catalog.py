@@ -296,10 +296,7 @@ def tiers_of(sku: str) -> tuple[DiskTier, ...]:
 def disk_tier(sku: str, size_gib: int) -> DiskTier:
     """Find the tier of a disk: the smallest that holds its size.
 
-    Raises
-    ------
-    UsageError
-        If the SKU has no tiers or none is large enough.
+    Raises UsageError if the SKU has no tiers or none is large enough.
     """
     for tier in tiers_of(sku):
         if size_gib <= tier.up_to_gib:
@@ -349,20 +346,12 @@ def disk_limits(
 ) -> DiskLimits:
     """Limits of a disk with these settings.
 
-    Parameters
-    ----------
-    sku, size_gib
-        What the disk is.
-    bursting
-        On-demand bursting (Premium SSD above 512 GiB).
-    performance_plus
-        The option of that name (513 GiB or more).
-    tier
-        Performance tier chosen above the one of its size, e.g. P50; Premium SSD only.
-    iops, mb_s
-        What the user set; Premium SSD v2 and Ultra only.
-    max_shares
-        A shared disk does not burst.
+    - `sku`, `size_gib`: what the disk is.
+    - `bursting`: on-demand bursting (Premium SSD above 512 GiB).
+    - `performance_plus`: the option of that name (513 GiB or more).
+    - `tier`: performance tier chosen above the one of its size, e.g. P50; Premium SSD only.
+    - `iops`, `mb_s`: what the user set; Premium SSD v2 and Ultra only.
+    - `max_shares`: a shared disk does not burst.
     """
     if sku in flexible_skus():
         return _flexible_limits(flexible_skus()[sku], size_gib, iops, mb_s)

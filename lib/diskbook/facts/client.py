@@ -41,15 +41,9 @@ def home() -> Path:
 def sign(purpose: str, *parts: str) -> str:
     """Sign words for a purpose; the secret is made on first use.
 
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
+    Returns 64 hexadecimal digits.
 
-    Raises
-    ------
-    DiskbookError
-        When the secret cannot be kept, or others can read or replace it.
+    Raises DiskbookError when the secret cannot be kept, or others can read or replace it.
     """
     return _signature(_secret() or _new_secret(), purpose, parts)
 
@@ -57,10 +51,7 @@ def sign(purpose: str, *parts: str) -> str:
 def is_signed(signature: object, purpose: str, *parts: str) -> bool:
     """Whether a signature is this client's, for that purpose and those words; nothing is written.
 
-    Raises
-    ------
-    DiskbookError
-        When others can read or replace the secret.
+    Raises DiskbookError when others can read or replace the secret.
     """
     if not isinstance(signature, str):
         return False
@@ -162,17 +153,10 @@ def note_revision(folder: Path, number: int) -> None:
 def following_revision(folder: Path, number: int) -> Iterator[int]:
     """Yield the next number for a run folder; when the with block has written the manifest, it is noted.
 
-    Parameters
-    ----------
-    folder
-        Locked meanwhile: of several writers the last one has the highest number.
-    number
-        The one that its manifest has now.
+    - `folder`: locked meanwhile: of several writers the last one has the highest number.
+    - `number`: the one that its manifest has now.
 
-    Raises
-    ------
-    DiskbookError
-        When another process writes this manifest for long.
+    Raises DiskbookError when another process writes this manifest for long.
     """
     with _opened(folder) as file:
         following = max(newest_revision(folder), number) + 1

@@ -20,30 +20,18 @@ FREQUENT_A_DAY = 5
 class Option:
     """One option of a managed disk.
 
-    Attributes
-    ----------
-    name
-        Its field in a scenario's disk, and in what the rules judge.
-    ask
-        Keys that lead to it in the properties of a request, e.g. ("creationData", "performancePlus").
-    read
-        Attributes that lead to it in the SDK's disk, with dots between.
-    default
-        What Azure does when it is not asked for. None where Azure works out a value: that is compared only
-        where one was asked for.
-    words
-        What a plan says of a disk that has it, with {} for the value; empty for nothing.
-    limits
-        Whether the documented limits depend on it: it is a parameter of `catalog.disk_limits` then.
-    always
-        Whether it is asked for even when it is the default.
-    flexible
-        Whether only disks whose figures are free take it: Premium SSD v2 and Ultra.
-    meter
-        Kind of the meter that bills it by the hour, in `prices.UNITS`; empty where it is free.
-    change
-        When an existing disk takes a change: "always", "detached" (not while a running machine has it) or
-        "never".
+    - `name`: its field in a scenario's disk, and in what the rules judge.
+    - `ask`: keys that lead to it in the properties of a request, e.g. ("creationData", "performancePlus").
+    - `read`: attributes that lead to it in the SDK's disk, with dots between.
+    - `default`: what Azure does when it is not asked for. None where Azure works out a value: that is
+      compared only where one was asked for.
+    - `words`: what a plan says of a disk that has it, with {} for the value; empty for nothing.
+    - `limits`: whether the documented limits depend on it: it is a parameter of `catalog.disk_limits` then.
+    - `always`: whether it is asked for even when it is the default.
+    - `flexible`: whether only disks whose figures are free take it: Premium SSD v2 and Ultra.
+    - `meter`: kind of the meter that bills it by the hour, in `prices.UNITS`; empty where it is free.
+    - `change`: when an existing disk takes a change: "always", "detached" (not while a running machine has
+      it) or "never".
     """
 
     name: str

@@ -23,12 +23,8 @@ LINES = "\n\t"
 def visible(text: str, keep: str = "") -> str:
     """Write steering characters as <U+001B>, and bytes that are not UTF-8 as <FF>; leave all others.
 
-    Parameters
-    ----------
-    text
-        From a file, a file's name, or a tool.
-    keep
-        Steering characters that it may hold, e.g. `LINES`.
+    - `text`: from a file, a file's name, or a tool.
+    - `keep`: steering characters that it may hold, e.g. `LINES`.
     """
     if text.isprintable():  # nearly all
         return text
@@ -96,16 +92,10 @@ class Stopped(BaseException):
 def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
     """Build the error for a name that does not exist, with the nearest that does.
 
-    Parameters
-    ----------
-    kind
-        What the name should have named, e.g. "scenario".
-    name
-        The name given.
-    known
-        The names that exist.
-    where
-        File and key, put in front when given.
+    - `kind`: what the name should have named, e.g. "scenario".
+    - `name`: the name given.
+    - `known`: the names that exist.
+    - `where`: file and key, put in front when given.
     """
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)

@@ -30,17 +30,10 @@ _POLL_S = 0.02
 def replacing(path: Path, mode: int = 0o644) -> Iterator[Path]:
     """Write a file under another name; it takes its place when the with block ends without an error.
 
-    Parameters
-    ----------
-    path
-        The file, new or to be replaced. Until then readers see the old one.
-    mode
-        Its permissions; before that only this user can read it.
+    - `path`: the file, new or to be replaced. Until then readers see the old one.
+    - `mode`: its permissions; before that only this user can read it.
 
-    Yields
-    ------
-    Path
-        Where to write, in the same folder. After an error it is removed.
+    Yields where to write, in the same folder. After an error it is removed.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
@@ -63,10 +56,7 @@ def write_atomic(path: Path, content: str | bytes, mode: int = 0o644) -> None:
 def write_once(path: Path, text: str, mode: int = 0o600) -> None:
     """Write a file that does not exist yet, by default for this user alone.
 
-    Raises
-    ------
-    FileExistsError
-        When it exists; it is left as it is.
+    Raises FileExistsError when it exists; it is left as it is.
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
         file.write(text)
@@ -75,10 +65,7 @@ def write_once(path: Path, text: str, mode: int = 0o600) -> None:
 def appending(path: Path) -> IO[bytes]:
     """Open a file of ours to read and to append to, made when missing, but never by a link to another's.
 
-    Raises
-    ------
-    DiskbookError
-        When it is a link, or has a second name elsewhere (a hard link).
+    Raises DiskbookError when it is a link, or has a second name elsewhere (a hard link).
     """
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
@@ -97,19 +84,11 @@ def appending(path: Path) -> IO[bytes]:
 def locked(path: Path, busy: Exception, patience_s: float = 0.0) -> Iterator[IO[bytes]]:
     """Hold the lock of a file, made when missing, against other processes.
 
-    Parameters
-    ----------
-    path
-        The file; its content does not matter.
-    busy
-        Raised when another process holds it still.
-    patience_s
-        How long to wait for that process; infinity: as long as it takes.
+    - `path`: the file; its content does not matter.
+    - `busy`: raised when another process holds it still.
+    - `patience_s`: how long to wait for that process; infinity: as long as it takes.
 
-    Yields
-    ------
-    IO
-        The open file, at its end.
+    Yields the open file, at its end.
     """
     with appending(path) as file:
         if not acquire(file, patience_s):
@@ -194,16 +173,10 @@ class _Limited(io.RawIOBase):
 def open_packed(path: Path, name: str = "", most: int | None = None, *, packed: bool = True) -> BinaryIO:
     """Open a file for reading, which raises `TooLargeError` past a limit, and `BrokenError` where it must.
 
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        How messages name it; by default by its path.
-    most
-        Bytes, unpacked; by default `STREAMED`.
-    packed
-        Whether it is packed with gzip.
+    - `path`: the file.
+    - `name`: how messages name it; by default by its path.
+    - `most`: bytes, unpacked; by default `STREAMED`.
+    - `packed`: whether it is packed with gzip.
     """
     most = STREAMED if most is None else most
     if not path.is_file() and path.exists():  # a pipe would wait for ever, a device never end
@@ -229,10 +202,7 @@ def text_of(content: bytes) -> tuple[str, tuple[str, ...]]:
 
     Numbers and keywords of all tools are ASCII, so only file names can suffer from a wrong guess.
 
-    Returns
-    -------
-    tuple
-        The text, and flags that say what had to be assumed.
+    Returns the text, and flags that say what had to be assumed.
     """
     text, flags = _text_of(content)
     return text.replace("\r\n", "\n"), flags

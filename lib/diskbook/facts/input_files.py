@@ -26,22 +26,12 @@ def read_table(record: type[Record], path: Path) -> Iterator[tuple[int, Record]]
     An empty cell is None where the field may be None, and nothing where it is a tuple; the entries of a tuple
     are separated by "|". Flags are "yes" and "no".
 
-    Parameters
-    ----------
-    record
-        The dataclass; its annotations are text (``from __future__ import annotations``).
-    path
-        The file.
+    - `record`: the dataclass; its annotations are text (``from __future__ import annotations``).
+    - `path`: the file.
 
-    Yields
-    ------
-    tuple
-        Line and record.
+    Yields line and record.
 
-    Raises
-    ------
-    DiskbookError
-        Where a row is not what it must be; a wrong number is worse than none.
+    Raises DiskbookError where a row is not what it must be; a wrong number is worse than none.
     """
     from pydantic import TypeAdapter, ValidationError  # a tenth of a second, and many only import the names
 
@@ -73,17 +63,10 @@ MOST_TOML_BYTES = MIB
 def read_toml(path: Path, missing: str) -> dict[str, Any]:
     """Read a TOML file.
 
-    Parameters
-    ----------
-    path
-        The file.
-    missing
-        What to say where there is none.
+    - `path`: the file.
+    - `missing`: what to say where there is none.
 
-    Raises
-    ------
-    UsageError
-        When there is none, or it cannot be read, is too large, or is not TOML.
+    Raises UsageError when there is none, or it cannot be read, is too large, or is not TOML.
     """
     try:
         if path.stat().st_size > MOST_TOML_BYTES:

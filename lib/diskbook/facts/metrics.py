@@ -26,18 +26,12 @@ NAMES_A_CALL = 20
 class Metric:
     """One metric.
 
-    Attributes
-    ----------
-    name
-        In the REST API.
-    path
-        What it is about: "disk" (one data disk, by LUN), "uncached" or "cached" (all disks of a machine).
-    counts
-        "iops" or "mb_s".
-    credit
-        Whether it is the share of burst credit used so far, else the share of the limit consumed.
-    limit
-        Column of the limit in `trials`.
+    - `name`: in the REST API.
+    - `path`: what it is about: "disk" (one data disk, by LUN), "uncached" or "cached" (all disks of a
+      machine).
+    - `counts`: "iops" or "mb_s".
+    - `credit`: whether it is the share of burst credit used so far, else the share of the limit consumed.
+    - `limit`: column of the limit in `trials`.
     """
 
     name: str
@@ -70,10 +64,7 @@ BY_NAME = {metric.name.lower(): metric for metric in METRICS}
 def grain_s(interval: str) -> int:
     """Read the interval of a series in seconds: 60 of "PT1M".
 
-    Raises
-    ------
-    ValueError
-        When it is no ISO 8601 duration of whole seconds, at least one.
+    Raises ValueError when it is no ISO 8601 duration of whole seconds, at least one.
     """
     try:
         duration = isodate.parse_duration(interval)

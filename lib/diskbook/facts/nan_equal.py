@@ -29,10 +29,7 @@ class NanEqual:
     def __hash__(self) -> int:
         """Return a hash that agrees with the equality.
 
-        Raises
-        ------
-        TypeError
-            Where a field cannot be hashed.
+        Raises TypeError where a field cannot be hashed.
         """
         return hash(_values(self))
 

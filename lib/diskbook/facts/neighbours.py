@@ -24,17 +24,10 @@ def imported(where: str, what: str) -> Any:
 
     Each kind has one such table: commands, clouds, tools, analyses of scenarios, checks of scenarios.
 
-    Parameters
-    ----------
-    where
-        Module and object, with a colon between them.
-    what
-        What needs it, for the message: "the command batch".
+    - `where`: module and object, with a colon between them.
+    - `what`: what needs it, for the message: "the command batch".
 
-    Raises
-    ------
-    UsageError
-        If a package is missing.
+    Raises UsageError if a package is missing.
     """
     module, _, name = where.partition(":")
     try:
@@ -47,12 +40,8 @@ def imported(where: str, what: str) -> Any:
 class LazyTable(Mapping[str, Any]):
     """A table of objects, each imported when it is first asked for.
 
-    Parameters
-    ----------
-    rows
-        Where each object is, by name, as for `imported`.
-    kind
-        What the objects are, for messages: "tool".
+    - `rows`: where each object is, by name, as for `imported`.
+    - `kind`: what the objects are, for messages: "tool".
     """
 
     def __init__(self, rows: Mapping[str, str], kind: str) -> None:

@@ -53,19 +53,11 @@ SSH_CONFIG = "DISKBOOK_SSH_CONFIG"
 def seconds_from_environment(variable: str, usual: float, most: float) -> float:
     """Read how long something may take, s.
 
-    Parameters
-    ----------
-    variable
-        Name of the environment variable.
-    usual
-        What holds where it is not set, or empty.
-    most
-        The longest that is allowed, s; more is taken for as much.
+    - `variable`: name of the environment variable.
+    - `usual`: what holds where it is not set, or empty.
+    - `most`: the longest that is allowed, s; more is taken for as much.
 
-    Raises
-    ------
-    UsageError
-        When it is no number above 0.
+    Raises UsageError when it is no number above 0.
     """
     text = os.environ.get(variable) or str(usual)
     try:

@@ -99,10 +99,7 @@ class PriceList:
 def table() -> dict[str, dict[Meter, Price]]:
     """Read the dated table: prices by region.
 
-    Raises
-    ------
-    DiskbookError
-        Where a row is not what it must be; a wrong price is worse than none.
+    Raises DiskbookError where a row is not what it must be; a wrong price is worse than none.
     """
     return read_table(REFERENCE / "prices.csv")
 

@@ -26,14 +26,9 @@ def reach(low: float, high: float, form: str) -> str:
 def with_interval(words: str, low: float, high: float, form: str = ".1f", level: float = 0.95) -> str:
     """Add an interval to a number in words: "+0.3 % a block, 95 % CI -1.6 to +2.3"; nothing without one.
 
-    Parameters
-    ----------
-    words
-        The number with its unit.
-    low, high, level
-        Its interval, in that unit.
-    form
-        Format of its ends.
+    - `words`: the number with its unit.
+    - `low`, `high`, `level`: its interval, in that unit.
+    - `form`: format of its ends.
     """
     return words if math.isnan(low) else f"{words}, {100 * level:.3g} % CI {reach(low, high, form)}"
 
@@ -139,14 +134,9 @@ def telling(low: float, high: float, digits: int, none: float) -> int:
     More than `digits` are used where both ends would read alike, or where an end would read as the value that
     means "no difference" and is not that value.
 
-    Parameters
-    ----------
-    low, high
-        Ends of the interval; NaN where there is none.
-    digits
-        Decimals to begin with; at most six are used.
-    none
-        The value that means "no difference": 1 for a ratio, 0 for a difference.
+    - `low`, `high`: ends of the interval; NaN where there is none.
+    - `digits`: decimals to begin with; at most six are used.
+    - `none`: the value that means "no difference": 1 for a ratio, 0 for a difference.
     """
     while digits < _MOST_DIGITS and not _tells(low, high, digits, none):
         digits += 1

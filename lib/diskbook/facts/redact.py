@@ -46,17 +46,10 @@ _SHAPES = {
 def refuse(parameters: Mapping[str, Any], where: str = "") -> None:
     """Refuse parameters that look like a secret, before they are written anywhere.
 
-    Parameters
-    ----------
-    parameters
-        Names and values; lists and tables are looked into.
-    where
-        Put before a name, for example "--set ".
+    - `parameters`: names and values; lists and tables are looked into.
+    - `where`: put before a name, for example "--set ".
 
-    Raises
-    ------
-    UsageError
-        With the name of the parameter, never its value.
+    Raises UsageError with the name of the parameter, never its value.
     """
     for name, value in _leaves(parameters):
         kind = "a secret, by its name" if _NAME.search(name) else _kind(value)

@@ -74,12 +74,8 @@ class VmAsk:
 def disk_violations(disk: DiskAsk, region: catalog.Region) -> list[Violation]:
     """Rules a disk by itself breaks in a region, the most basic first.
 
-    Parameters
-    ----------
-    disk
-        The disk as asked for.
-    region
-        Where it is to be made.
+    - `disk`: the disk as asked for.
+    - `region`: where it is to be made.
     """
     if disk.sku not in catalog.sku_names():
         known = ", ".join(catalog.sku_names())

@@ -198,14 +198,10 @@ def _html_cell(value: Any) -> str:
 def text(table: Table, indent: int = 0, first_width: int | None = None) -> str:
     """Write for a terminal: columns in line, numbers to the right, notes below.
 
-    Parameters
-    ----------
-    table
-        What to write.
-    indent
-        Spaces before each line.
-    first_width
-        Letters of the first column; longer cells go on in the next line. By default as many as they have.
+    - `table`: what to write.
+    - `indent`: spaces before each line.
+    - `first_width`: letters of the first column; longer cells go on in the next line. By default as many as
+      they have.
     """
     rows = [[cell_text(value) for value in row] for row in (table.heads, *table.rows)]
     firsts = [_lines(row[0], first_width) for row in rows]

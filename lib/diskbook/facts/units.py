@@ -118,10 +118,7 @@ def span(seconds: float) -> str:
 def epoch(text: str) -> float:
     """Read an ISO 8601 time as seconds since the Unix epoch; one without a time zone is in UTC.
 
-    Raises
-    ------
-    ValueError
-        When it is no such time.
+    Raises ValueError when it is no such time.
     """
     time = datetime.fromisoformat(text)
     return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
@@ -130,12 +127,8 @@ def epoch(text: str) -> float:
 def utc_text(epoch_s: float, timespec: str = "seconds") -> str:
     """Write seconds since the Unix epoch as ISO 8601 text in UTC.
 
-    Parameters
-    ----------
-    epoch_s
-        The time.
-    timespec
-        How finely, as `datetime.isoformat` takes it.
+    - `epoch_s`: the time.
+    - `timespec`: how finely, as `datetime.isoformat` takes it.
     """
     return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec=timespec)
 

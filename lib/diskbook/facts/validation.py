@@ -30,13 +30,10 @@ Place = tuple[int | str, ...]
 class Wording:
     """How what is wrong with one kind of file is worded.
 
-    Attributes
-    ----------
-    row
-        Template of a row's place: `kind` (its key), `number` (from 1) and `name` (its own, else the number).
-    sentences
-        Templates by pydantic's type of error, or by type and key ("missing latency"): `place`, `key`, `at`
-        (place and key), `value`, `message`, and what pydantic adds for the type, e.g. `ge`.
+    - `row`: template of a row's place: `kind` (its key), `number` (from 1) and `name` (its own, else the
+      number).
+    - `sentences`: templates by pydantic's type of error, or by type and key ("missing latency"): `place`,
+      `key`, `at` (place and key), `value`, `message`, and what pydantic adds for the type, e.g. `ge`.
     """
 
     row: str = "[[{kind}]] {name}"
@@ -46,12 +43,8 @@ class Wording:
 def known_name(kind: str, known: Iterable[str] | Callable[[], Iterable[str]]) -> BeforeValidator:
     """Make the validator of a name that must be one of those known; its message has the nearest.
 
-    Parameters
-    ----------
-    kind
-        What it names, e.g. "home zone".
-    known
-        The names that exist, or what reads them when they are first needed.
+    - `kind`: what it names, e.g. "home zone".
+    - `known`: the names that exist, or what reads them when they are first needed.
     """
 
     def check(value: object) -> str:
@@ -67,14 +60,9 @@ def known_name(kind: str, known: Iterable[str] | Callable[[], Iterable[str]]) ->
 class Mistake:
     """One mistake of a file.
 
-    Attributes
-    ----------
-    text
-        A sentence that begins with the place.
-    loc
-        Steps that lead to it.
-    is_gap
-        Something is missing.
+    - `text`: a sentence that begins with the place.
+    - `loc`: steps that lead to it.
+    - `is_gap`: something is missing.
     """
 
     text: str
@@ -89,14 +77,9 @@ class MistakesError(UsageError):
 def refusal(where: str, texts: Iterable[str], raw: Mapping[str, Any]) -> MistakesError:
     """Build the error for the mistakes of a file, in the order of the file.
 
-    Parameters
-    ----------
-    where
-        The file, put in front of each line.
-    texts
-        A sentence each. The same one is shown once; after `MOST` of them only their number.
-    raw
-        What the file holds, for the order.
+    - `where`: the file, put in front of each line.
+    - `texts`: a sentence each. The same one is shown once; after `MOST` of them only their number.
+    - `raw`: what the file holds, for the order.
     """
     order = list(raw)
 
@@ -123,16 +106,10 @@ def mistakes(
 ) -> list[Mistake]:
     """Say each of pydantic's findings in one sentence.
 
-    Parameters
-    ----------
-    error
-        What pydantic raised.
-    record
-        What the file was to be.
-    raw
-        What the file holds.
-    wording
-        The words of this kind of file.
+    - `error`: what pydantic raised.
+    - `record`: what the file was to be.
+    - `raw`: what the file holds.
+    - `wording`: the words of this kind of file.
     """
     rows = error.errors()
     return [

@@ -42,10 +42,7 @@ class OwnDisk:
 def by_lun(connection: Connection) -> dict[int, Device]:
     """Disks that the machine sees now, by LUN.
 
-    Raises
-    ------
-    DiskbookError
-        When two different disks claim to be at one LUN.
+    Raises DiskbookError when two different disks claim to be at one LUN.
     """
     if isinstance(connection, WindowsConnection):
         return disks_windows.by_lun(connection)
@@ -56,10 +53,7 @@ def by_lun(connection: Connection) -> dict[int, Device]:
 def at_lun(connection: Connection, lun: int, *, size_bytes: int, patience_s: float = 30.0) -> Device:
     """Return the disk at a LUN, waiting until the machine has noticed it.
 
-    Raises
-    ------
-    DiskbookError
-        When it does not appear, or is not of the size that was created.
+    Raises DiskbookError when it does not appear, or is not of the size that was created.
     """
     deadline = time.monotonic() + patience_s
     while (device := by_lun(connection).get(lun)) is None:
@@ -77,19 +71,11 @@ def at_lun(connection: Connection, lun: int, *, size_bytes: int, patience_s: flo
 def ours(connection: Connection, lun: int, *, size_bytes: int, unique_id: str) -> OwnDisk:
     """Return the disk at a LUN once it is certain that this run created it; mark it at first use.
 
-    Parameters
-    ----------
-    connection
-        To the machine.
-    lun
-        Where Azure says that the disk is.
-    size_bytes, unique_id
-        Of the disk that was created, as Azure read them back.
+    - `connection`: to the machine.
+    - `lun`: where Azure says that the disk is.
+    - `size_bytes`, `unique_id`: of the disk that was created, as Azure read them back.
 
-    Raises
-    ------
-    DiskbookError
-        When it is not that disk, or holds something. Nothing has been written then.
+    Raises DiskbookError when it is not that disk, or holds something. Nothing has been written then.
     """
     device = at_lun(connection, lun, size_bytes=size_bytes)
     facts = _facts(connection, device)
@@ -176,21 +162,13 @@ class OsDisk:
 def find(connection: Connection, needed_bytes: int, folder: str = FOLDER, system: str = "/") -> OsDisk:
     """Return the ephemeral OS disk of a machine.
 
-    Parameters
-    ----------
-    connection
-        To the machine.
-    needed_bytes
-        Size of the file that is to be measured.
-    folder
-        Where the file lies.
-    system
-        A place on the OS disk.
+    - `connection`: to the machine.
+    - `needed_bytes`: size of the file that is to be measured.
+    - `folder`: where the file lies.
+    - `system`: a place on the OS disk.
 
-    Raises
-    ------
-    DiskbookError
-        When the machine does not tell, or has no room for the file. Nothing has been written then.
+    Raises DiskbookError when the machine does not tell, or has no room for the file. Nothing has been written
+    then.
     """
     rows = disks_emulated.listing(connection)
     if rows is not None:

@@ -82,17 +82,10 @@ def devices(rows: list[list[str]], machine: str) -> dict[int, Device]:
 def facts(connection: Connection, device: Device, kinds: Collection[str] = WHOLE) -> Facts:
     """Ask a machine what is on a disk.
 
-    Parameters
-    ----------
-    connection, device
-        The machine, and the disk as it sees it.
-    kinds
-        Kinds of block devices, in `lsblk`'s words, that it may be; empty for any.
+    - `connection`, `device`: the machine, and the disk as it sees it.
+    - `kinds`: kinds of block devices, in `lsblk`'s words, that it may be; empty for any.
 
-    Raises
-    ------
-    DiskbookError
-        When it does not say.
+    Raises DiskbookError when it does not say.
     """
     script = _as(device, _FACTS.format(path=shlex.quote(device.target), size=device.size_bytes))
     try:
@@ -112,10 +105,7 @@ def _as(device: Device, script: str) -> str:
 def parse_facts(text: str, kinds: Collection[str] = WHOLE) -> Facts:
     """Read what `lsblk`, `wipefs` and `dd` said of a block device that may be of these kinds.
 
-    Raises
-    ------
-    ValueError
-        When something is missing or cannot be read.
+    Raises ValueError when something is missing or cannot be read.
     """
     rows = [line.partition(" ")[::2] for line in text.splitlines()]
     answer = dict(rows)

@@ -60,10 +60,7 @@ _RENAMED = {"logical_block_size": "logical_block_size_bytes"}
 def facts(connection: Connection, device: Device) -> dict[str, Any]:
     """Ask a machine for its facts and those of a device (`WORDS`, `NUMBERS`), without what it cannot say.
 
-    Raises
-    ------
-    DiskbookError
-        When it does not answer at all.
+    Raises DiskbookError when it does not answer at all.
     """
     if isinstance(connection, WindowsConnection):
         drive = device.target.removeprefix("#").partition(":")[0]
@@ -116,10 +113,7 @@ def usage(files: Mapping[str, bytes]) -> dict[str, Any] | None:
     Of the first eight columns of /proc/stat (proc_stat(5): user, nice, system, idle, iowait, irq, softirq,
     steal) a core is busy in all but idle, iowait and steal; its guests' time is in user already.
 
-    Returns
-    -------
-    dict
-        `steal_pct` of all cores together, and `cores_busy_pct`, core by core.
+    Returns `steal_pct` of all cores together, and `cores_busy_pct`, core by core.
     """
     before, after = (linux.cpu_ticks(files.get(name, b"")) for name in (CPU_BEFORE, CPU_AFTER))
     spent = {

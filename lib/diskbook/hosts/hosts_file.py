@@ -156,10 +156,7 @@ WORDING = Wording(
 def read(path: str | Path) -> tuple[OwnHost, ...]:
     """Read a file of hosts.
 
-    Raises
-    ------
-    UsageError
-        With a line per mistake: what is wrong, and what to do.
+    Raises UsageError with a line per mistake: what is wrong, and what to do.
     """
     file = Path(path)
     raw = input_files.read_toml(file, f"there is no file of hosts {file}")
@@ -231,10 +228,7 @@ TOKEN_BYTES = 4
 def as_own(scenario: Scenario) -> Scenario:
     """Return the scenario as it is on hosts of one's own: without sizes, SKUs, zones and options of Azure.
 
-    Raises
-    ------
-    UsageError
-        When it needs something that only Azure has; the first such thing is named.
+    Raises UsageError when it needs something that only Azure has; the first such thing is named.
     """
     needs = next(_needs_of_azure(scenario), None)
     if needs:
@@ -293,24 +287,13 @@ def _of_disk(scenario: Scenario, disk: Disk) -> Iterator[str]:
 def placed(scenario: Scenario, hosts: Sequence[OwnHost], where: str) -> dict[str, Any]:
     """Find the host of each machine, and the place of each disk.
 
-    Parameters
-    ----------
-    scenario
-        From `as_own`.
-    hosts
-        As the file names them; those that the scenario does not need are left alone.
-    where
-        The file, for messages.
+    - `scenario`: from `as_own`.
+    - `hosts`: as the file names them; those that the scenario does not need are left alone.
+    - `where`: the file, for messages.
 
-    Returns
-    -------
-    dict
-        For the manifest: `token` of what the run makes, and by machine how it is reached and its places.
+    Returns for the manifest: `token` of what the run makes, and by machine how it is reached and its places.
 
-    Raises
-    ------
-    UsageError
-        When a machine has no host, or a disk no place of its own.
+    Raises UsageError when a machine has no host, or a disk no place of its own.
     """
     needed = list(dict.fromkeys(arm.machine for arm in scenario.arm))
     by_machine = {host.machine: host for host in hosts}

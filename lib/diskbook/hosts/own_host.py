@@ -83,10 +83,7 @@ class LocalConnection(Connection):
 def try_once(host: Host) -> None:
     """Connect to a host once, to say what is wrong with it before anything is begun.
 
-    Raises
-    ------
-    DiskbookError
-        With what does not fit: address, host key, user or key; no password is ever asked.
+    Raises DiskbookError with what does not fit: address, host key, user or key; no password is ever asked.
     """
     where = f"host {host.name} ({host.user}@{host.address}:{host.port})"
     key = f"identity_file {host.private_key}"

@@ -136,12 +136,8 @@ class NoConfig(paramiko.SSHConfig):
 def open_way(address: str, port: int, route: Route | None) -> Way:
     """Open the way to a machine.
 
-    Raises
-    ------
-    OSError, paramiko.SSHException
-        When it does not open now, but may later.
-    DiskbookError
-        When the jump host's key is unknown or another one, it lets nobody in, or there is no Azure CLI.
+    Raises OSError, paramiko.SSHException when it does not open now, but may later. Raises DiskbookError when
+    the jump host's key is unknown or another one, it lets nobody in, or there is no Azure CLI.
     """
     if route is None:
         return Way(address, port)

@@ -83,12 +83,9 @@ class OnUnreachable(Protocol):
 class Connection:
     """An SSH connection to one machine, made anew when it breaks.
 
-    Parameters
-    ----------
-    host
-        The machine.
-    on_unreachable
-        Called when it does not answer: it may have another address by now, or have been stopped.
+    - `host`: the machine.
+    - `on_unreachable`: called when it does not answer: it may have another address by now, or have been
+      stopped.
     """
 
     stranger = "it is not the one we made"
@@ -125,10 +122,7 @@ class Connection:
     def check(self, command: str, **kwargs: Any) -> bytes:
         """Run a command that must succeed, and return what it printed.
 
-        Raises
-        ------
-        DiskbookError
-            With the command's own message when it fails.
+        Raises DiskbookError with the command's own message when it fails.
         """
         output = self.run(command, **kwargs)
         if output.status != 0:
@@ -164,19 +158,12 @@ class Connection:
     def finish_job(self, name: str, files: Iterable[str], *, limit_s: float) -> dict[str, bytes]:
         """Wait for a job and fetch its files.
 
-        Parameters
-        ----------
-        name
-            As given to `start_job`.
-        files
-            Names to fetch; what is missing is left out. `status`, `stdout` and `stderr` always come along.
-        limit_s
-            After this it is taken for hung, and ended.
+        - `name`: as given to `start_job`.
+        - `files`: names to fetch; what is missing is left out. `status`, `stdout` and `stderr` always come
+          along.
+        - `limit_s`: after this it is taken for hung, and ended.
 
-        Raises
-        ------
-        JobLost
-            When it ended without leaving a status.
+        Raises JobLost when it ended without leaving a status.
         """
         command = jobs.finish(name, files, limit_s=limit_s)
         output = self.run(command, timeout_s=limit_s + 30)
@@ -244,10 +231,7 @@ class Connection:
     def _wait_to_reconnect(self, outage: Reconnect, error: BaseException) -> None:
         """Wait a little before the next attempt; look after the machine when it is due.
 
-        Raises
-        ------
-        DiskbookError
-            When the machine has been away for too long, or cannot come back.
+        Raises DiskbookError when the machine has been away for too long, or cannot come back.
         """
         self.close()
         last = outage.is_hopeless
@@ -318,10 +302,7 @@ def _b64(text: str) -> bytes:
 def untar(content: bytes) -> dict[str, bytes]:
     """Return the plain files of a tar archive; none is packed, so what a machine sends does not grow here.
 
-    Raises
-    ------
-    DiskbookError
-        When it is no such archive.
+    Raises DiskbookError when it is no such archive.
     """
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:

@@ -26,10 +26,7 @@ _READ_BY_CMD = re.compile(r'[%"\x00-\x1f\x7f]|^[^ ]*[&|<>()^!][^ ]*$')
 def command_line(command: Sequence[str]) -> str:
     """Write a command as a line of a batch file.
 
-    Raises
-    ------
-    DiskbookError
-        For an argument of which cmd.exe would read a part itself.
+    Raises DiskbookError for an argument of which cmd.exe would read a part itself.
     """
     strange = next((word for word in command if _READ_BY_CMD.search(word)), None)
     if strange is not None:
@@ -55,21 +52,12 @@ class WindowsConnection(Connection):
 
         It may be repeated safely, and is where the connection breaks.
 
-        Parameters
-        ----------
-        command
-            A command line: the same each time.
-        request
-            What it is asked; it travels on standard input alone.
-        scripts
-            Paths of the scripts that it needs, with their texts.
-        limit_s
-            After this it is taken for hung.
+        - `command`: a command line: the same each time.
+        - `request`: what it is asked; it travels on standard input alone.
+        - `scripts`: paths of the scripts that it needs, with their texts.
+        - `limit_s`: after this it is taken for hung.
 
-        Raises
-        ------
-        NoAnswer
-            When it does not end.
+        Raises NoAnswer when it does not end.
         """
         for path, text in scripts.items():
             if path not in self._put:

@@ -64,10 +64,8 @@ def connection(manifest: Mapping[str, Any], machine: str, folder: str = "/") -> 
 def provision(run: Run) -> None:
     """Check every host and place, and only then make what is measured; what stands already is taken.
 
-    Raises
-    ------
-    DiskbookError
-        With the first thing that does not fit; where nothing was made yet, nothing was written.
+    Raises DiskbookError with the first thing that does not fit; where nothing was made yet, nothing was
+    written.
     """
     with contextlib.ExitStack() as stack:
         sessions = [_checked(run, machine, stack) for machine in run.manifest[KEY]["hosts"]]
@@ -99,10 +97,7 @@ def teardown(run: Run, say: Say) -> None:
 def check_room(run: Run, error: DiskbookError) -> None:
     """Say that a host's disk is full where it is, in place of what a tool makes of that.
 
-    Raises
-    ------
-    DiskbookError
-        When nothing is left in a folder of the run; from the error that led here.
+    Raises DiskbookError when nothing is left in a folder of the run; from the error that led here.
     """
     for machine, entry in run.manifest[KEY]["hosts"].items():
         with contextlib.suppress(DiskbookError, ValueError):

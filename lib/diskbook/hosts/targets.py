@@ -70,15 +70,9 @@ def in_use_text(output: Output) -> str:
 def sample(connection: Connection, host: str, device: Device, start: int, end: int) -> tuple[int, str]:
     """Read blocks spread evenly over a range of bytes of a device.
 
-    Returns
-    -------
-    tuple
-        How many blocks were looked at, and where the first data were; "" where all of them hold zeros.
+    Returns how many blocks were looked at, and where the first data were; "" where all of them hold zeros.
 
-    Raises
-    ------
-    DiskbookError
-        When the host does not say.
+    Raises DiskbookError when the host does not say.
     """
     first, blocks, count = _grid(start, end)
     script = f"{_each_sample(device, start, end, _READ)} | cmp -n {count * SAMPLE_BYTES} - /dev/zero"
@@ -306,10 +300,8 @@ def _device(host: str, place: Place, facts: dict[str, str]) -> Device:
 def make(connection: Connection, host: str, place: Place, read_back: dict[str, Any]) -> Device:
     """Make a file, or mark a device; one that is ours already is taken as it is.
 
-    Raises
-    ------
-    DiskbookError
-        When the file is there and not ours, or takes no unbuffered I/O. It is removed again then.
+    Raises DiskbookError when the file is there and not ours, or takes no unbuffered I/O. It is removed again
+    then.
     """
     device = device_of(place, read_back)
     if _mark_of(connection, device) == place.mark:
@@ -328,10 +320,7 @@ def make(connection: Connection, host: str, place: Place, read_back: dict[str, A
 def known(connection: Connection, host: str, place: Place, read_back: dict[str, Any]) -> Device:
     """Return what is measured once it is certain that this run made or marked it.
 
-    Raises
-    ------
-    DiskbookError
-        When it is gone, is another's, or is in use.
+    Raises DiskbookError when it is gone, is another's, or is in use.
     """
     device = device_of(place, read_back)
     if _mark_of(connection, device) != place.mark:

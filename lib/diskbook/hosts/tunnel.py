@@ -66,12 +66,8 @@ def command(bastion: Bastion, port: int) -> list[str]:
 class Tunnel:
     """An open tunnel; it listens at `port` of 127.0.0.1.
 
-    Raises
-    ------
-    TunnelBroken
-        When it does not open, with the last line that the CLI wrote.
-    DiskbookError
-        When there is no Azure CLI.
+    Raises TunnelBroken when it does not open, with the last line that the CLI wrote. Raises DiskbookError
+    when there is no Azure CLI.
     """
 
     def __init__(self, bastion: Bastion) -> None:

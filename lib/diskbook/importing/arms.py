@@ -38,16 +38,10 @@ class _Key(NamedTuple):
 def name(entries: list[Entry], way: str, layout: Layout | None, refused: list[str]) -> Named:
     """Give every entry its arm and the meaning of its path.
 
-    Parameters
-    ----------
-    entries
-        Those whose path does not fit `layout` are taken out.
-    way
-        What is told apart as an arm, one of `names.WAYS`; `layout` goes before it.
-    layout
-        What the parts of a path mean, as the user says; None to guess.
-    refused
-        A sentence is added for each entry that is taken out.
+    - `entries`: those whose path does not fit `layout` are taken out.
+    - `way`: what is told apart as an arm, one of `names.WAYS`; `layout` goes before it.
+    - `layout`: what the parts of a path mean, as the user says; None to guess.
+    - `refused`: a sentence is added for each entry that is taken out.
     """
     are_rows = any(entry.columns for entry in entries)
     sentences = () if are_rows else _by_layout(entries, layout, refused) if layout else _guessed(entries, way)

@@ -54,10 +54,7 @@ def is_elbencho(text: str) -> bool:
 def parse(text: str, source: str) -> Parsed:
     """Read every phase that reads or writes.
 
-    Raises
-    ------
-    UnusableError
-        When none can be used, or they are of several versions.
+    Raises UnusableError when none can be used, or they are of several versions.
     """
     is_csv = text.lstrip().startswith(_HEAD)
     measurements, versions, problems = [], set[str](), list[str]()

@@ -37,10 +37,7 @@ def guess(places: Sequence[Place]) -> list[str]:
     apart where results of one place and load differ by it, and it comes again (in another load, or another
     result), or few words do. It then names all results of the place that have it.
 
-    Parameters
-    ----------
-    places
-        Of every result.
+    - `places`: of every result.
     """
     by_arm: dict[tuple[object, ...], list[int]] = {}
     for number, place in enumerate(places):

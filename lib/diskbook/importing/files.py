@@ -66,10 +66,7 @@ class Source:
     def open(self, most: int | None = None) -> BinaryIO:
         """Open it for reading, unpacked where it is packed with gzip, and up to so many bytes.
 
-        Raises
-        ------
-        UnusableError
-            When it cannot be opened; reading raises the errors of `files.open_packed`.
+        Raises UnusableError when it cannot be opened; reading raises the errors of `files.open_packed`.
         """
         with _readable(self):
             return files.open_packed(self.path, self.shown, most, packed=self.path.suffix == ".gz")
@@ -77,10 +74,7 @@ class Source:
     def read(self) -> bytes:
         """Return its content.
 
-        Raises
-        ------
-        DiskbookError
-            When it cannot be read, or is too large to be a result.
+        Raises DiskbookError when it cannot be read, or is too large to be a result.
         """
         with self.open(files.WHOLE) as stream:
             return stream.read()
@@ -116,10 +110,7 @@ class Sorted:
 def walk(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
     """All files below the paths, in order of their names, and a sentence for each thing that is left out.
 
-    Raises
-    ------
-    UsageError
-        When a path does not exist.
+    Raises UsageError when a path does not exist.
     """
     roots = [Path(text) for text in paths]
     labels = _labels(roots)

@@ -56,17 +56,10 @@ def is_log(head: bytes) -> bool:
 def parse(content: bytes, source: str) -> Parsed:
     """Read a result file of any tool and format, other than a log.
 
-    Parameters
-    ----------
-    content
-        The whole file.
-    source
-        Its name, for messages.
+    - `content`: the whole file.
+    - `source`: its name, for messages.
 
-    Raises
-    ------
-    UnusableError
-        When the format is not known, or nothing in the file can be used: one sentence.
+    Raises UnusableError when the format is not known, or nothing in the file can be used: one sentence.
     """
     if not content.strip(b"\x00 \t\r\n"):
         raise UnusableError(source, "the file is empty")

@@ -32,10 +32,7 @@ def is_kubestr(text: str) -> bool:
 def parse(text: str, source: str) -> Parsed:
     """Read all results; each measurement's target is the storage class, its SKU and the volume's size.
 
-    Raises
-    ------
-    UnusableError
-        When nothing can be used: why.
+    Raises UnusableError when nothing can be used: why.
     """
     try:
         envelopes = list(_envelopes(json.loads(text)))

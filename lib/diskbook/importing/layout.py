@@ -61,13 +61,9 @@ class Layout:
     def read(self, parts: Sequence[str], below: int) -> Meaning | None:
         """Read the parts of a file's whole path; None where it does not fit.
 
-        Parameters
-        ----------
-        parts
-            All parts of the path, the file's name last.
-        below
-            How many of them are below the folder that the user named; the pattern is held against these, or,
-            where it has more, against as many as it has.
+        - `parts`: all parts of the path, the file's name last.
+        - `below`: how many of them are below the folder that the user named; the pattern is held against
+          these, or, where it has more, against as many as it has.
         """
         path = "/".join(parts[-max(below, self.depth if "**" not in self.text else below) :])
         match = self.pattern.fullmatch(path)
@@ -83,11 +79,8 @@ class Layout:
 def parse(text: str) -> Layout:
     """Read a pattern.
 
-    Raises
-    ------
-    UsageError
-        For a field that there is not, one of load, replicate and block that stands twice, or two without
-        anything between them.
+    Raises UsageError for a field that there is not, one of load, replicate and block that stands twice, or
+    two without anything between them.
     """
     groups: dict[str, tuple[str, bool]] = {}
     pattern, place = "", 0
@@ -176,10 +169,7 @@ def guess(paths: Sequence[Path]) -> tuple[list[Meaning], tuple[str, ...]]:
     A level is of sessions where all its names are dates, or numbers of runs, and loads come again in several
     of them; of loads where its names look like loads and no load comes again; else it is part of the arm.
 
-    Returns
-    -------
-    tuple
-        A meaning for each path, and the patterns guessed, with fields alone.
+    Returns a meaning for each path, and the patterns guessed, with fields alone.
     """
     by_depth: dict[int, list[int]] = {}
     for place, path in enumerate(paths):

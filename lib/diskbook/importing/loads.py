@@ -19,22 +19,12 @@ _DAY_S = 86400.0
 def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Describe the load of a measurement as a workload of a scenario, without a name.
 
-    Parameters
-    ----------
-    measurement
-        From any parser.
-    tool
-        Its name.
+    - `measurement`: from any parser.
+    - `tool`: its name.
 
-    Returns
-    -------
-    tuple
-        The workload's keys, and flags that say what had to be assumed.
+    Returns the workload's keys, and flags that say what had to be assumed.
 
-    Raises
-    ------
-    ValueError
-        When the load cannot be told in a scenario's terms; says why.
+    Raises ValueError when the load cannot be told in a scenario's terms; says why.
     """
     load, flags = measurement.load, list[str]()
     threads, depth = _concurrency(load, flags)

@@ -20,12 +20,9 @@ _GREATEST = 1e9
 class Named:
     """What is said of disk and machine; None where nothing is.
 
-    Attributes
-    ----------
-    disk_sku, size_gib, vm_size
-        What was measured: documented limits follow from these.
-    vm_iops, vm_mb_s, disk_iops, disk_mb_s
-        Limits themselves, in IOPS and 10^6 bytes/s; each goes before what a table says.
+    - `disk_sku`, `size_gib`, `vm_size`: what was measured: documented limits follow from these.
+    - `vm_iops`, `vm_mb_s`, `disk_iops`, `disk_mb_s`: limits themselves, in IOPS and 10^6 bytes/s; each goes
+      before what a table says.
     """
 
     disk_sku: str | None = None
@@ -78,10 +75,7 @@ def in_force(tabled: Limits, named: Named) -> Limits:
 
     A burst above the limit named stays; one below it cannot be.
 
-    Raises
-    ------
-    UsageError
-        For a number that is no limit.
+    Raises UsageError for a number that is no limit.
     """
     known = copy.deepcopy(tabled)
     for name in NUMBERS:

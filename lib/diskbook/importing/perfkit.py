@@ -51,10 +51,7 @@ def is_samples(text: str) -> bool:
 def parse(text: str, source: str) -> Parsed:
     """Read all samples of fio and DiskSpd in a file; those of other benchmarks are passed over.
 
-    Raises
-    ------
-    UnusableError
-        When no run of a tool can be put together from them.
+    Raises UnusableError when no run of a tool can be put together from them.
     """
     flags: list[str] = []
     groups = _groups(text, flags)

@@ -21,10 +21,7 @@ def plan(
 ) -> Planned:
     """Read files, or a public data set, and say what a run of them would hold; nothing is written.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        See `run.plan`.
+    Raises UsageError, DiskbookError: see `run.plan`.
     """
     if dataset is None:
         return importer.plan(files, name or runs.new_name("imported"), Settings(**options))

@@ -55,10 +55,7 @@ def names() -> list[str]:
 def load(name: str) -> Dataset:
     """Return what is known of a data set.
 
-    Raises
-    ------
-    UsageError
-        For a name that there is not.
+    Raises UsageError for a name that there is not.
     """
     if name not in names():
         raise unknown("data set", name, names())
@@ -71,10 +68,7 @@ def load(name: str) -> Dataset:
 def table_of(name: str, stem: str = "table") -> pd.DataFrame:
     """Read a table of a data set as it is; `source.toml` names its columns with their units.
 
-    Raises
-    ------
-    UsageError
-        For a name that there is not.
+    Raises UsageError for a name that there is not.
     """
     path = next(load(name).folder.glob(f"{stem}.*"))
     return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
@@ -90,12 +84,8 @@ def table() -> Html:
 def plan(name: str, run_name: str) -> Planned:
     """Say what the run of a data set would hold; nothing is written.
 
-    Raises
-    ------
-    UsageError
-        For an unknown data set, or a name of a run that is taken.
-    DiskbookError
-        For a table that does not fit its source.toml.
+    Raises UsageError for an unknown data set, or a name of a run that is taken. Raises DiskbookError for a
+    table that does not fit its source.toml.
     """
     importer.check_name(run_name)
     dataset = load(name)

@@ -27,17 +27,12 @@ _CHUNK = MIB
 def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
     """Read a trial of an imported run.
 
-    Parameters
-    ----------
-    folder
-        The run folder.
-    event
-        Its line of the ledger: `imported` says which part of which file it is, and which logs go with it.
+    - `folder`: the run folder.
+    - `event`: its line of the ledger: `imported` says which part of which file it is, and which logs go with
+      it.
 
-    Raises
-    ------
-    DiskbookError
-        When a raw file is missing, was changed, or does not say any more what it said when it was imported.
+    Raises DiskbookError when a raw file is missing, was changed, or does not say any more what it said when
+    it was imported.
     """
     settings_kept, files = event["imported"], event["files"]
     if "machines" in settings_kept:

@@ -30,15 +30,9 @@ def is_first(flag: str) -> bool:
 def assign(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Give every entry, whose arm and workload are named, its replicate, block and repeat.
 
-    Parameters
-    ----------
-    entries
-        Of all arms, in order of their files' names.
+    - `entries`: of all arms, in order of their files' names.
 
-    Returns
-    -------
-    tuple
-        What a reader must know of how repeats were taken, a sentence each.
+    Returns what a reader must know of how repeats were taken, a sentence each.
     """
     times = [_began(entry) for entry in entries]
     begins = [time for time in times if time is not None]

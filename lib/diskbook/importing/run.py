@@ -71,21 +71,12 @@ class Planned:
 def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> Planned:
     """Read files and folders, and say what arms, loads and repeats they hold; nothing is written.
 
-    Parameters
-    ----------
-    paths
-        Result files of fio and DiskSpd, logs of fio, and folders of them.
-    name
-        Name of the run, or path of its folder.
-    settings
-        How to tell arms apart, and what is known of disk and machine.
+    - `paths`: result files of fio and DiskSpd, logs of fio, and folders of them.
+    - `name`: name of the run, or path of its folder.
+    - `settings`: how to tell arms apart, and what is known of disk and machine.
 
-    Raises
-    ------
-    UsageError
-        For a path, name or setting that does not fit.
-    DiskbookError
-        When nothing can be used; the sentence has the first reason.
+    Raises UsageError for a path, name or setting that does not fit. Raises DiskbookError when nothing can be
+    used; the sentence has the first reason.
     """
     chosen = settings or Settings()
     limits = scenario.limits(chosen)
@@ -159,22 +150,12 @@ def make(
 ) -> Imported:
     """Import files and folders into a new run.
 
-    Parameters
-    ----------
-    paths, name, settings
-        As for `plan`.
-    show
-        Called with what is planned, before anything is written.
+    - `paths`, `name`, `settings`: as for `plan`.
+    - `show`: called with what is planned, before anything is written.
 
-    Returns
-    -------
-    Imported
-        With a sentence for every file that could not be used.
+    Returns with a sentence for every file that could not be used.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        See `plan`; and when the run cannot be written.
+    Raises UsageError, DiskbookError: see `plan`; and when the run cannot be written.
     """
     planned = plan(paths, name, settings)
     show(planned)
@@ -184,10 +165,7 @@ def make(
 def write_run(planned: Planned) -> Imported:
     """Write the run of a plan, whole or not at all.
 
-    Raises
-    ------
-    DiskbookError
-        When it cannot be written.
+    Raises DiskbookError when it cannot be written.
     """
     from diskbook.results import tables
 

@@ -33,24 +33,18 @@ _MACHINE_OF_SYSTEM = {"linux": "client", "windows": "windows-client"}
 class Settings:
     """What the user says of the files.
 
-    Attributes
-    ----------
-    arms_by
-        What is told apart as an arm: auto, folder, file or target.
-    base
-        Arm that all others are compared to; by default the first.
-    same_machine
-        Whether all arms were measured on one machine, which cancels in a ratio then; files seldom tell.
-    disk_sku, size_gib, vm_size
-        Disk and machine that were measured, whose documented limits are then in force; None where unknown.
-    analysis
-        Scenario whose notebook analyses the results, for those that were measured as it does.
-    vm_iops, vm_mb_s, disk_iops, disk_mb_s
-        Limits that no table has, or that go before those of a table.
-    layout
-        What the parts of a path mean (`importing.layout`); None to guess.
-    scenario
-        Scenario onto which arms and loads are mapped (`importing.mapping`), whose notebook and claims apply.
+    - `arms_by`: what is told apart as an arm: auto, folder, file or target.
+    - `base`: arm that all others are compared to; by default the first.
+    - `same_machine`: whether all arms were measured on one machine, which cancels in a ratio then; files
+      seldom tell.
+    - `disk_sku`, `size_gib`, `vm_size`: disk and machine that were measured, whose documented limits are then
+      in force; None where unknown.
+    - `analysis`: scenario whose notebook analyses the results, for those that were measured as it does.
+    - `vm_iops`, `vm_mb_s`, `disk_iops`, `disk_mb_s`: limits that no table has, or that go before those of a
+      table.
+    - `layout`: what the parts of a path mean (`importing.layout`); None to guess.
+    - `scenario`: scenario onto which arms and loads are mapped (`importing.mapping`), whose notebook and
+      claims apply.
     """
 
     arms_by: str = "auto"
@@ -92,10 +86,7 @@ def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
 
     A machine of a size that no table has (`no_such_size`) is no mistake: its limits are not known.
 
-    Raises
-    ------
-    UsageError
-        For a setting that names nothing.
+    Raises UsageError for a setting that names nothing.
     """
     _check_names(settings)
     _check_scenario(settings)
@@ -163,10 +154,7 @@ def _check_scenario(settings: Settings) -> None:
 def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Settings) -> dict[str, Any]:
     """Make the scenario, as a manifest records it, of entries whose workloads are named.
 
-    Raises
-    ------
-    UsageError
-        When the arms are said to share a machine, and their files name several.
+    Raises UsageError when the arms are said to share a machine, and their files name several.
     """
     workloads = _with_arms(entries)
     tools = {entry.arm: machine_of(entry) for entry in entries}

@@ -66,10 +66,7 @@ def is_sysbench(text: str) -> bool:
 def parse(text: str, source: str) -> Parsed:
     """Read every result in the output of one or several runs of `sysbench fileio`.
 
-    Raises
-    ------
-    UnusableError
-        When no result is in it, or they are of several versions.
+    Raises UnusableError when no result is in it, or they are of several versions.
     """
     versions = sorted(set(_BEGIN.findall(text)))
     if len(versions) != 1:

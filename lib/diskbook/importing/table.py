@@ -83,10 +83,7 @@ def columns_of(text: str) -> Columns:
     "lat_ms=lat_us/1000" scales a column, and "pattern:=random" gives all rows one value. `arm` may occur
     several times. The file has a table [columns], and one [values] for what all rows have in common.
 
-    Raises
-    ------
-    UsageError
-        For an unknown field, one that is named twice, or one that is missing.
+    Raises UsageError for an unknown field, one that is named twice, or one that is missing.
     """
     pairs = (
         _of_file(Path(text))
@@ -146,10 +143,7 @@ def parse(content: bytes, source: str, columns: Columns) -> Parsed:
 def read(content: bytes, source: str, columns: Columns) -> Read:
     """Read every row of a table of CSV, TSV, Parquet or Excel.
 
-    Raises
-    ------
-    UnusableError
-        When it is no table, lacks a column of the mapping, or has no row that can be used.
+    Raises UnusableError when it is no table, lacks a column of the mapping, or has no row that can be used.
     """
     frame = _frame(content, source)
     values = _values(frame, columns, source)

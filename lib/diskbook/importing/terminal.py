@@ -39,10 +39,7 @@ _MOST_PANELS = 4
 def report(run: Run) -> Path:
     """Execute the analysis notebook of an imported run, and make its report.
 
-    Raises
-    ------
-    DiskbookError
-        When the notebook fails; its last line says why.
+    Raises DiskbookError when the notebook fails; its last line says why.
     """
     name = _notebook(run)
     executed = run.folder / "notebooks" / name

@@ -36,12 +36,8 @@ class Described(Protocol):
 def of_results(entries: Sequence[Described], keys: Sequence[tuple[object, ...]]) -> list[dict[str, str]]:
     """Options of each result by which it differs from another of its arm and load.
 
-    Parameters
-    ----------
-    entries
-        Results, whose arms are named.
-    keys
-        What tells the loads of the results apart, of each.
+    - `entries`: results, whose arms are named.
+    - `keys`: what tells the loads of the results apart, of each.
     """
     own = [_options(entry.measurement) for entry in entries]
     cells: dict[tuple[object, ...], list[int]] = {}

@@ -20,10 +20,8 @@ def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[st
 
     What was named at the import holds besides, as far as it is not named anew.
 
-    Raises
-    ------
-    UsageError
-        When there is no such run, arm or workload, it was not imported, or an option names nothing.
+    Raises UsageError when there is no such run, arm or workload, it was not imported, or an option names
+    nothing.
     """
     manifest, given = open_run(name).manifest, Named(**options)
     if manifest["provenance"] != Provenance.IMPORTED:

@@ -31,26 +31,14 @@ def write(
 ) -> dict[str, Measurement]:
     """Keep the files, then write manifest and ledger.
 
-    Parameters
-    ----------
-    run
-        A new run.
-    entries
-        What was read.
-    scenario
-        As the manifest records it.
-    manifest
-        With what is known of the import already; the files are added to it.
+    - `run`: a new run.
+    - `entries`: what was read.
+    - `scenario`: as the manifest records it.
+    - `manifest`: with what is known of the import already; the files are added to it.
 
-    Returns
-    -------
-    dict
-        Each trial's measurement, as `raw.read_trial` reads it from what was written.
+    Returns each trial's measurement, as `raw.read_trial` reads it from what was written.
 
-    Raises
-    ------
-    DiskbookError
-        When a file was written to after it was read.
+    Raises DiskbookError when a file was written to after it was read.
     """
     kept = _keep(run, entries)
     manifest["imported"]["files"] = _files(entries, kept)

@@ -99,10 +99,7 @@ class Entry:
 def read_all(folder: Path) -> tuple[list[Entry], list[str]]:
     """All runs of a folder, newest first; and a sentence for each that cannot be read.
 
-    Raises
-    ------
-    DiskbookError
-        When there is no such folder.
+    Raises DiskbookError when there is no such folder.
     """
     if not folder.is_dir():
         raise DiskbookError(f"{folder} is no folder; name one that holds runs")
@@ -140,10 +137,8 @@ def _words(error: Exception) -> str:
 def read(run: Run) -> Entry:
     """Read a run; without an analysis it has no answer yet, and says so.
 
-    Raises
-    ------
-    DiskbookError
-        When its manifest or its comparisons are damaged or of another schema, or it has no manifest.
+    Raises DiskbookError when its manifest or its comparisons are damaged or of another schema, or it has no
+    manifest.
     """
     if not (run.folder / answers.COMPARISONS).exists():
         return _entry(run.folder, run.manifest, run.scenario, None, None)
@@ -290,19 +285,11 @@ class Outcome:
 def build(runs: Path, target: Path, url: str = "") -> Outcome:
     """Write the site of all runs of a folder, in place of an earlier one.
 
-    Parameters
-    ----------
-    runs, target
-        Folders of the runs and of the site.
-    url
-        Public address of the site's folder: pages then carry a description and an Open Graph card.
+    - `runs`, `target`: folders of the runs and of the site.
+    - `url`: public address of the site's folder: pages then carry a description and an Open Graph card.
 
-    Raises
-    ------
-    UsageError
-        When the target is a folder of something else.
-    DiskbookError
-        When there is no folder of runs.
+    Raises UsageError when the target is a folder of something else. Raises DiskbookError when there is no
+    folder of runs.
     """
     _check(target)
     shown, unreadable = read_all(runs)

@@ -242,17 +242,10 @@ def _key(event: Event) -> tuple[Any, ...]:
 def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
     """Return the content of a raw file as the tool wrote it.
 
-    Parameters
-    ----------
-    folder
-        The run folder.
-    entry
-        `path` in it, and `sha256` of the uncompressed bytes, as the ledger has them.
+    - `folder`: the run folder.
+    - `entry`: `path` in it, and `sha256` of the uncompressed bytes, as the ledger has them.
 
-    Raises
-    ------
-    DiskbookError
-        When the file is missing, damaged, too large, or not what was measured.
+    Raises DiskbookError when the file is missing, damaged, too large, or not what was measured.
     """
     path = path_of(folder, entry)
     try:
@@ -272,10 +265,7 @@ def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
 def path_of(folder: Path, entry: Mapping[str, str]) -> Path:
     """Path of a raw file, which lies in the run's own folder of raw files, whatever the ledger says.
 
-    Raises
-    ------
-    DiskbookError
-        When the ledger names another place, or what is there is no file.
+    Raises DiskbookError when the ledger names another place, or what is there is no file.
     """
     place = PurePosixPath(entry["path"])
     path = folder / place
@@ -289,10 +279,7 @@ def path_of(folder: Path, entry: Mapping[str, str]) -> Path:
 def read_trial(folder: Path, event: Mapping[str, Any], workload: Workload) -> Measurement:
     """Read and parse the files of a finished trial.
 
-    Raises
-    ------
-    DiskbookError
-        See `read_bytes`; `UnusableError` when the output is not usable.
+    Raises DiskbookError: see `read_bytes`; `UnusableError` when the output is not usable.
     """
     tool, result = registry.TOOLS[registry.name_of(event)], registry.result_file(event)
     if result is None:

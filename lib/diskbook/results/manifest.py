@@ -109,11 +109,8 @@ class _Manifest(BaseModel):
 def read(path: Path) -> dict[str, Any]:
     """Read a manifest, as it stands, once it is known to have what it must.
 
-    Raises
-    ------
-    DiskbookError
-        When there is none, or it is damaged, of another schema or no manifest; or the folder holds what is
-        no file, such as a pipe, for which a reader would wait for ever.
+    Raises DiskbookError when there is none, or it is damaged, of another schema or no manifest; or the folder
+    holds what is no file, such as a pipe, for which a reader would wait for ever.
     """
     _check_plain(path.parent)
     try:

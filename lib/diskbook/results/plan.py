@@ -28,12 +28,9 @@ FILE, SCHEMA = "plan.json", 1
 class Progress:
     """How much of a plan is done.
 
-    Attributes
-    ----------
-    planned, complete
-        Numbers of blocks; one that failed for good is not complete.
-    whole
-        Planned replicates that are complete, where no other is begun; else 0. Blocks where looks count these.
+    - `planned`, `complete`: numbers of blocks; one that failed for good is not complete.
+    - `whole`: planned replicates that are complete, where no other is begun; else 0. Blocks where looks count
+      these.
     """
 
     planned: int
@@ -77,10 +74,7 @@ def blocks_of(run: Run) -> list[Block]:
 
     A run that was begun before there were plans keeps the order it began with.
 
-    Raises
-    ------
-    DiskbookError
-        When the plan is missing, or is not the one that the run began with.
+    Raises DiskbookError when the plan is missing, or is not the one that the run began with.
     """
     content = _read(run)
     if content is None:

@@ -48,10 +48,7 @@ def runs_root() -> Path:
 def folder_of(name: str | Path) -> Path:
     """Folder of a run on this machine, given by name, or by a path (anything with a slash).
 
-    Raises
-    ------
-    UsageError
-        For an address: what is new begins here, and `diskbook push` brings it into a store.
+    Raises UsageError for an address: what is new begins here, and `diskbook push` brings it into a store.
     """
     if paths.is_address(name):
         raise UsageError(f"{name} is an address: name a run of this machine; 'diskbook push' brings it there")
@@ -73,10 +70,7 @@ class Run:
     def manifest(self) -> dict[str, Any]:
         """The manifest, read afresh.
 
-        Raises
-        ------
-        DiskbookError
-            When it is missing, damaged, or not one of ours.
+        Raises DiskbookError when it is missing, damaged, or not one of ours.
         """
         return manifests.read(self.folder / "manifest.json")
 
@@ -99,10 +93,7 @@ class Run:
     def check_signed(self) -> None:
         """Make sure that the manifest is this client's own word, before anything is done on it.
 
-        Raises
-        ------
-        DiskbookError
-            When it is not: a folder may name anybody's groups, machines, keys and endpoints.
+        Raises DiskbookError when it is not: a folder may name anybody's groups, machines, keys and endpoints.
         """
         if not self.is_signed:
             if missing := client.missing_secret():
@@ -146,10 +137,7 @@ class Run:
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file of the run folder, whole or not at all.
 
-        Raises
-        ------
-        DiskbookError
-            When there is no room, or the folder cannot be written.
+        Raises DiskbookError when there is no room, or the folder cannot be written.
         """
         with self._writing():
             write_atomic(self.folder / name, content)
@@ -181,10 +169,7 @@ class Run:
     def append(self, event: str, **fields: Any) -> None:
         """Add one line to the ledger and make it durable.
 
-        Raises
-        ------
-        DiskbookError
-            When there is no room, or the folder cannot be written.
+        Raises DiskbookError when there is no room, or the folder cannot be written.
         """
         line = json.dumps({"event": event, "time_utc": now_utc(), **fields}) + "\n"
         with self._writing(), files.appending(self.folder / "ledger.jsonl") as file:
@@ -198,10 +183,7 @@ class Run:
     def append_bytes(self, name: str, content: bytes) -> None:
         """Add to a file of the run folder that only grows, whole or not at all.
 
-        Raises
-        ------
-        DiskbookError
-            When there is no room, or the folder cannot be written.
+        Raises DiskbookError when there is no room, or the folder cannot be written.
         """
         with self._writing(), files.appending(self.folder / name) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -216,15 +198,10 @@ class Run:
     def write_raw(self, name: str, content: bytes) -> dict[str, str]:
         """Keep a tool's output, gzipped, once.
 
-        Returns
-        -------
-        dict
-            `path` relative to the run folder, `sha256` of the uncompressed bytes.
+        Returns `path` relative to the run folder, `sha256` of the uncompressed bytes.
 
-        Raises
-        ------
-        DiskbookError
-            When a raw file of that name exists with other content, or this one cannot be written.
+        Raises DiskbookError when a raw file of that name exists with other content, or this one cannot be
+        written.
         """
         path = self.folder / "raw" / f"{name}.gz"
         digest = hashlib.sha256(content).hexdigest()
@@ -272,10 +249,7 @@ class Run:
     def locked(self, patience_s: float = 0.0) -> Iterator[None]:
         """Hold the run for one process, waiting that long for another one to let go of it.
 
-        Raises
-        ------
-        DiskbookError
-            When another process works on this run.
+        Raises DiskbookError when another process works on this run.
         """
         busy = DiskbookError(f"run {self.name} is being worked on by another process")
         with files.locked(self.folder / ".lock", busy, patience_s):
@@ -285,10 +259,7 @@ class Run:
 def create(name: str) -> Run:
     """Make a new run folder.
 
-    Raises
-    ------
-    UsageError
-        When a folder of that name exists; it is left as it is.
+    Raises UsageError when a folder of that name exists; it is left as it is.
     """
     folder = folder_of(name)
     try:
@@ -303,12 +274,8 @@ def open_run(name: str | Path) -> Run:
 
     Of an address it is a copy, as the run was when it was last whole, kept in the cache.
 
-    Raises
-    ------
-    UsageError
-        When there is none, with the nearest name.
-    DiskbookError
-        When the folder is damaged or foreign, or has a link in it.
+    Raises UsageError when there is none, with the nearest name. Raises DiskbookError when the folder is
+    damaged or foreign, or has a link in it.
     """
     fetched = paths.is_address(name)
     folder = neighbours.stores.cached(str(name), check_fetched) if fetched else folder_of(name)

@@ -46,16 +46,10 @@ class RunState(Enum):
 def client_id(runs: Path) -> str:
     """Id of this client, made on first use.
 
-    Parameters
-    ----------
-    runs
-        The folder of runs. The computer's name is part of the id: on a shared folder locks of other
-        computers cannot be relied on.
+    - `runs`: the folder of runs. The computer's name is part of the id: on a shared folder locks of other
+      computers cannot be relied on.
 
-    Raises
-    ------
-    DiskbookError
-        When the file that holds it is damaged.
+    Raises DiskbookError when the file that holds it is damaged.
     """
     path = runs / _CLIENT
     with contextlib.suppress(FileExistsError):
@@ -158,10 +152,7 @@ def held(run: Run) -> Iterator[None]:
 def session(run: Run) -> Iterator[None]:
     """Lock a run for the length of a with block: a process works on it, also between its stages.
 
-    Raises
-    ------
-    DiskbookError
-        When another process works on it.
+    Raises DiskbookError when another process works on it.
     """
     busy = DiskbookError(f"run {run.name} is being worked on by another process")
     with files.locked(run.folder / _SESSION, busy) as file:
@@ -212,12 +203,8 @@ def is_worked_on(run: Run) -> bool:
 def run_state(run: Run, group: str) -> RunState:
     """Say what is known here of the run that a resource group is tagged with.
 
-    Parameters
-    ----------
-    run
-        Where the run would be.
-    group
-        Name of the group; an earlier run of the same name does not speak for it.
+    - `run`: where the run would be.
+    - `group`: name of the group; an earlier run of the same name does not speak for it.
     """
     if not (run.folder / "manifest.json").exists():
         return RunState.ABSENT

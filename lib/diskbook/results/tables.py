@@ -79,19 +79,12 @@ def build(
     Trials of a block that was not completed have the status incomplete_block, those right after an attach
     have "early"; a failed attempt keeps one row with direction "none", its error and no numbers.
 
-    Parameters
-    ----------
-    run
-        The run folder.
-    changed
-        Manifest to use in place of the run's own, e.g. with other limits.
-    measured
-        Results of trials that were just written to the run's folder, which need not be read again.
+    - `run`: the run folder.
+    - `changed`: manifest to use in place of the run's own, e.g. with other limits.
+    - `measured`: results of trials that were just written to the run's folder, which need not be read again.
 
-    Raises
-    ------
-    DiskbookError
-        Manifest or ledger lack something, or a raw file is missing, changed or unreadable; the file is named.
+    Raises DiskbookError: manifest or ledger lack something, or a raw file is missing, changed or unreadable;
+    the file is named.
     """
     manifest, ledger = changed or run.manifest, run.ledger()
 
@@ -221,10 +214,7 @@ def write(tables: Tables, folder: Path) -> None:
 def read(folder: Path) -> Tables:
     """Read the tables and check them; those that not every run has are there only where there is any row.
 
-    Raises
-    ------
-    DiskbookError
-        When a file is missing, is not parquet, or breaks its schema.
+    Raises DiskbookError when a file is missing, is not parquet, or breaks its schema.
     """
     tables = Tables(*(_read(table, folder) for table in _ALWAYS))
     there = [table for table in _SOMETIMES if (folder / f"{table.name}.parquet").exists()]
@@ -234,17 +224,11 @@ def read(folder: Path) -> Tables:
 def read_csv(table: schema.Table, path: Path) -> pd.DataFrame:
     """Read a table that an analysis wrote as CSV, and check it.
 
-    Parameters
-    ----------
-    table
-        What it should be.
-    path
-        The file, in the folder of its run.
+    - `table`: what it should be.
+    - `path`: the file, in the folder of its run.
 
-    Raises
-    ------
-    DiskbookError
-        When the file is missing, is no CSV, or breaks its schema: another version or an editor wrote it.
+    Raises DiskbookError when the file is missing, is no CSV, or breaks its schema: another version or an
+    editor wrote it.
     """
     numbers = [column.name for column in table.columns if column.dtype == "float64"]
     texts = [column.name for column in table.columns if column.dtype == "str"]

@@ -78,15 +78,9 @@ def is_bundle(path: Path) -> bool:
 def read(path: Path) -> tuple[str, Index, dict[str, bytes]]:
     """Read a bundle and check each of its files; nothing of it is run, and nothing written.
 
-    Returns
-    -------
-    tuple
-        SHA-256 of the bundle, its index and its files.
+    Returns SHA-256 of the bundle, its index and its files.
 
-    Raises
-    ------
-    DiskbookError
-        For what is no bundle, in one sentence.
+    Raises DiskbookError for what is no bundle, in one sentence.
     """
     shown = visible(path.name)
     content = files.read_packed(path, shown, _MOST_BYTES, packed=False)

@@ -39,12 +39,8 @@ _PRIVATE = (
 class Leaks:
     """Finds originals in texts.
 
-    Parameters
-    ----------
-    originals
-        What was replaced, and must be nowhere.
-    allowed
-        Words that may stay although they were replaced somewhere, such as the name of an arm.
+    - `originals`: what was replaced, and must be nowhere.
+    - `allowed`: words that may stay although they were replaced somewhere, such as the name of an arm.
     """
 
     def __init__(self, originals: Iterable[str], allowed: Collection[str]) -> None:

@@ -173,10 +173,7 @@ def _texts(value: Any) -> Iterator[str]:
 def raw(scrubber: RunScrubber, name: str, content: bytes) -> bytes:
     """Scrub a raw result by its kind; logs of numbers stay as they are, byte by byte.
 
-    Raises
-    ------
-    UnscrubbedError
-        When there is something in it that no rule can replace, with file and line.
+    Raises UnscrubbedError when there is something in it that no rule can replace, with file and line.
     """
     kind = name.rpartition(".")[2]
     if kind == "log":

@@ -74,21 +74,12 @@ class Prepared:
 def prepare(run: Run, licence: str = bundle.LICENCE, by: str = "") -> Prepared:
     """Make the bundle of a run in memory; nothing is written.
 
-    Parameters
-    ----------
-    run
-        The run; its trials must have ended.
-    licence
-        Licence of the data, as SPDX names it.
-    by
-        Whom to cite; nobody by default.
+    - `run`: the run; its trials must have ended.
+    - `licence`: licence of the data, as SPDX names it.
+    - `by`: whom to cite; nobody by default.
 
-    Raises
-    ------
-    UsageError
-        When the run is an import, or has no trials.
-    DiskbookError
-        When something private would be left, with file and line, or the tables would change.
+    Raises UsageError when the run is an import, or has no trials. Raises DiskbookError when something private
+    would be left, with file and line, or the tables would change.
     """
     manifest = run.manifest
     if manifest["provenance"] not in SHARED:

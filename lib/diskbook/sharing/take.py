@@ -50,21 +50,12 @@ class Taken:
 def take(path: Path, name: str | None = None, root: Path | None = None) -> Taken:
     """Make a run of a bundle; no code of the bundle is run, since it can hold none.
 
-    Parameters
-    ----------
-    path
-        The bundle.
-    name
-        Name of the run; by default of its scenario and its hash.
-    root
-        Folder of runs; by default this user's.
+    - `path`: the bundle.
+    - `name`: name of the run; by default of its scenario and its hash.
+    - `root`: folder of runs; by default this user's.
 
-    Raises
-    ------
-    UsageError
-        When there is a run of that name.
-    DiskbookError
-        When the bundle is damaged, hostile, or its raw results do not give its tables.
+    Raises UsageError when there is a run of that name. Raises DiskbookError when the bundle is damaged,
+    hostile, or its raw results do not give its tables.
     """
     sha256, index, files = bundle.read(path)
     shown = visible(path.name)

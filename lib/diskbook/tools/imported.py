@@ -41,10 +41,7 @@ class Imported:
     def command(self, *_: Any, **__: Any) -> Job:
         """Refuse: there is no command.
 
-        Raises
-        ------
-        UsageError
-            Always.
+        Raises UsageError: always.
         """
         raise UsageError(f"diskbook reads results of {self.title}, but does not run it; choose another tool")
 

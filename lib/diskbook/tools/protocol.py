@@ -42,18 +42,11 @@ class Target(Protocol):
 class Job:
     """One call of a tool, to be run in a folder of its own; its result goes to standard output.
 
-    Attributes
-    ----------
-    argv
-        Program and arguments.
-    logs
-        Kind (lat_log, iops_log) to the name of the file that it leaves in its folder.
-    notes
-        Where it does not do quite what was asked, one sentence each; kept with the trial.
-    limit_s
-        Time after which it is taken for hung; None where the caller knows better.
-    content
-        What the data are that it writes, in words; kept with the trial. Empty where it writes none.
+    - `argv`: program and arguments.
+    - `logs`: kind (lat_log, iops_log) to the name of the file that it leaves in its folder.
+    - `notes`: where it does not do quite what was asked, one sentence each; kept with the trial.
+    - `limit_s`: time after which it is taken for hung; None where the caller knows better.
+    - `content`: what the data are that it writes, in words; kept with the trial. Empty where it writes none.
     """
 
     argv: tuple[str, ...]
@@ -67,14 +60,9 @@ class Job:
 class Install:
     """How a new machine gets a tool.
 
-    Attributes
-    ----------
-    packages
-        Of the system's package manager.
-    url, sha256
-        Of an archive to be downloaded; empty where packages are enough.
-    version
-        Line for the machine's shell that prints the version.
+    - `packages`: of the system's package manager.
+    - `url`, `sha256`: of an archive to be downloaded; empty where packages are enough.
+    - `version`: line for the machine's shell that prints the version.
     """
 
     version: str
@@ -87,12 +75,8 @@ class Install:
 class Releases:
     """What versions of a tool mean for a comparison.
 
-    Attributes
-    ----------
-    alike
-        Whether releases count alike, so that their results may be compared.
-    emulated_by
-        Name of the tool that stands in for it on the emulator; None where it runs there itself.
+    - `alike`: whether releases count alike, so that their results may be compared.
+    - `emulated_by`: name of the tool that stands in for it on the emulator; None where it runs there itself.
     """
 
     alike: bool = True
@@ -102,26 +86,15 @@ class Releases:
 class Tool(Protocol):
     """A measuring tool.
 
-    Attributes
-    ----------
-    name, title
-        In scenarios and ledgers, and for readers.
-    system
-        Of the machines that it runs on.
-    fleet
-        Whether it runs a load on many machines at once (`Workload.instances`), not on one.
-    main
-        Kind, in the ledger, of the raw file that holds the result.
-    raw
-        File in a job's folder, or "archive" of a fleet, to its kind and the ending of its raw name.
-    install
-        How a machine gets it.
-    releases
-        What its versions mean for a comparison.
-    prints_mib
-        Whether what it prints as MB/s is MiB/s.
-    example
-        A target of its kind, to check commands without a machine.
+    - `name`, `title`: in scenarios and ledgers, and for readers.
+    - `system`: of the machines that it runs on.
+    - `fleet`: whether it runs a load on many machines at once (`Workload.instances`), not on one.
+    - `main`: kind, in the ledger, of the raw file that holds the result.
+    - `raw`: file in a job's folder, or "archive" of a fleet, to its kind and the ending of its raw name.
+    - `install`: how a machine gets it.
+    - `releases`: what its versions mean for a comparison.
+    - `prints_mib`: whether what it prints as MB/s is MiB/s.
+    - `example`: a target of its kind, to check commands without a machine.
     """
 
     name: ToolName
@@ -138,10 +111,7 @@ class Tool(Protocol):
     def command(self, workload: Workload, target: Target, *, seed: int, offset: int = 0) -> Job:
         """Build the measurement of one trial, on a working set that begins at an offset in bytes.
 
-        Raises
-        ------
-        UsageError
-            For what the tool cannot do.
+        Raises UsageError for what the tool cannot do.
         """
 
     def prefill(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
@@ -161,23 +131,14 @@ class Tool(Protocol):
     ) -> Measurement:
         """Read what one call left.
 
-        Parameters
-        ----------
-        files
-            Content of its raw files, by kind; one that is missing counts as empty.
-        source
-            Name of the trial's output, for messages.
-        runtime_s
-            How long it was to measure; when given, a result that is much shorter is refused.
-        series_s
-            Interval of the series kept; None for a call that keeps none.
-        instances
-            Machines that were to measure; when given, a fleet that lacks one is refused.
+        - `files`: content of its raw files, by kind; one that is missing counts as empty.
+        - `source`: name of the trial's output, for messages.
+        - `runtime_s`: how long it was to measure; when given, a result that is much shorter is refused.
+        - `series_s`: interval of the series kept; None for a call that keeps none.
+        - `instances`: machines that were to measure; when given, a fleet that lacks one is refused.
 
-        Raises
-        ------
-        UnusableError
-            When it did not measure what it was asked to, with its own message where it has one.
+        Raises UnusableError when it did not measure what it was asked to, with its own message where it has
+        one.
         """
 
     def version(self, printed: str) -> str:

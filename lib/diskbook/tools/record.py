@@ -151,44 +151,28 @@ class Instance:
 class Measurement(NanEqual):
     """One load, measured once.
 
-    Attributes
-    ----------
-    name
-        What the tool calls it: job, time span.
-    target
-        File or device, as the tool names it; several are joined with " + "; empty when not told.
-    load
-        What was asked for.
-    directions
-        Those of read, write and sync in which something was done.
-    series
-        By direction (read, write); empty when none was kept.
-    started_utc
-        ISO 8601, or None when not told.
-    flags
-        What a reader of the numbers must know, one sentence each, without a full stop.
-    host
-        Machine that measured, where several did.
-    logs
-        Kind of log (write_lat_log ...) to the beginning of the names of its files, where the job wrote any.
-    log_interval_s
-        Interval that the logs are averaged over; None when every I/O has a line.
-    version
-        Tool and version as the tables of a run name them; None where the file tells it for all measurements
-        in it (`Parsed.version`), or nobody does.
-    instances
-        What each machine did, where a fleet was measured at once; empty elsewhere.
-    usr_pct, sys_pct
-        Time in user and kernel mode as the tool reports it: of fio its own threads', a mean of them in
-        percent of one core; of DiskSpd all cores' together. NaN where it reports none.
-    busiest_core_pct
-        Of the machine over the measured time, where the tool reports its cores; NaN elsewhere.
-    rates
-        IOPS that each thread was held at, by direction; empty where none was, or not by constant gaps.
-    options
-        What its tool was told besides, as far as its output repeats it; values as written.
-    rate_window_worst, rate_windows_low_share
-        See `design.held_rate.rate_windows`; NaN where no rate was held, or nobody logged each I/O.
+    - `name`: what the tool calls it: job, time span.
+    - `target`: file or device, as the tool names it; several are joined with " + "; empty when not told.
+    - `load`: what was asked for.
+    - `directions`: those of read, write and sync in which something was done.
+    - `series`: by direction (read, write); empty when none was kept.
+    - `started_utc`: ISO 8601, or None when not told.
+    - `flags`: what a reader of the numbers must know, one sentence each, without a full stop.
+    - `host`: machine that measured, where several did.
+    - `logs`: kind of log (write_lat_log ...) to the beginning of the names of its files, where the job wrote
+      any.
+    - `log_interval_s`: interval that the logs are averaged over; None when every I/O has a line.
+    - `version`: tool and version as the tables of a run name them; None where the file tells it for all
+      measurements in it (`Parsed.version`), or nobody does.
+    - `instances`: what each machine did, where a fleet was measured at once; empty elsewhere.
+    - `usr_pct`, `sys_pct`: time in user and kernel mode as the tool reports it: of fio its own threads', a
+      mean of them in percent of one core; of DiskSpd all cores' together. NaN where it reports none.
+    - `busiest_core_pct`: of the machine over the measured time, where the tool reports its cores; NaN
+      elsewhere.
+    - `rates`: IOPS that each thread was held at, by direction; empty where none was, or not by constant gaps.
+    - `options`: what its tool was told besides, as far as its output repeats it; values as written.
+    - `rate_window_worst`, `rate_windows_low_share`: see `design.held_rate.rate_windows`; NaN where no rate
+      was held, or nobody logged each I/O.
     """
 
     name: str
@@ -250,10 +234,8 @@ def _show(record: object, *names: str) -> None:
 def number(value: object, what: str = "a number", greatest: float = 1e18) -> float:
     """Take a value as a finite number from 0 on.
 
-    Raises
-    ------
-    ValueError
-        For anything else, so that no NaN, infinity or negative count gets in; says what was found.
+    Raises ValueError for anything else, so that no NaN, infinity or negative count gets in; says what was
+    found.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"{what} is not a number")

@@ -66,10 +66,7 @@ class Tree:
 def read(text: str) -> Tree:
     """Read one document.
 
-    Raises
-    ------
-    Refused
-        For a document type, an entity declaration, or nesting deeper than `MAX_DEPTH`.
+    Raises Refused for a document type, an entity declaration, or nesting deeper than `MAX_DEPTH`.
     """
     mended = _VALUE.sub(lambda value: _escaped(value.group()), _BARE.sub("&amp;", text))
     builder = _Builder()

@@ -17,10 +17,7 @@ Claim = tuple[str, str, ClaimVerdict, str]
 def judged() -> pd.DataFrame:
     """Judge the claims of the public data sets.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `Data set`, `Claim`, `Verdict` (a `ClaimVerdict`), `Why`.
+    Returns `Data set`, `Claim`, `Verdict` (a `ClaimVerdict`), `Why`.
     """
     claims = [*_of_the_e10(), *_of_zones(), *_of_machines(), *_of_local_disks(), _of_pods()]
     return pd.DataFrame(claims, columns=["Data set", "Claim", "Verdict", "Why"])

@@ -38,14 +38,9 @@ def changes(
 ) -> Picture:
     """Draw changes in percent, one per row; without an interval as marks alone.
 
-    Parameters
-    ----------
-    slug, title, axis, note
-        Words of the figure.
-    rows
-        `name`, and `ratio` with `ci_low` and `ci_high`, NaN where there is no interval.
-    source
-        Where the numbers are from.
+    - `slug`, `title`, `axis`, `note`: words of the figure.
+    - `rows`: `name`, and `ratio` with `ci_low` and `ci_high`, NaN where there is no interval.
+    - `source`: where the numbers are from.
     """
     figure, (axes,) = new_figure(1.5 + 0.3 * len(rows))
     with mpl.rc_context(RC):
@@ -67,16 +62,10 @@ def rates(
 ) -> Picture:
     """Draw rates of reads and writes over threads with the disk's caps.
 
-    Parameters
-    ----------
-    slug, title
-        Words of the figure.
-    cells
-        From `questions.cells`.
-    caps
-        IOPS by name.
-    source
-        Where the numbers are from.
+    - `slug`, `title`: words of the figure.
+    - `cells`: from `questions.cells`.
+    - `caps`: IOPS by name.
+    - `source`: where the numbers are from.
     """
     figure, (axes,) = new_figure(4.0)
     with mpl.rc_context(RC):

@@ -34,18 +34,12 @@ E10 = ("StandardSSD_LRS", 100)
 class Answer:
     """The answer to one question.
 
-    Attributes
-    ----------
-    slug, dataset
-        Name of its figure and post, and the data set.
-    question, title, headline
-        What was asked; the finding as a title, and in one sentence with its doubt.
-    findings
-        What else the figures say, one sentence each.
-    table, caption
-        Its numbers, and what they are.
-    draw
-        Draws its main figure.
+    - `slug`, `dataset`: name of its figure and post, and the data set.
+    - `question`, `title`, `headline`: what was asked; the finding as a title, and in one sentence with its
+      doubt.
+    - `findings`: what else the figures say, one sentence each.
+    - `table`, `caption`: its numbers, and what they are.
+    - `draw`: draws its main figure.
     """
 
     slug: str
@@ -86,15 +80,10 @@ def of_dataset(name: str) -> Answer | None:
 def machines(table: pd.DataFrame) -> pd.DataFrame:
     """Compare the second machine of each size with the first, by rate.
 
-    Parameters
-    ----------
-    table
-        `cockroach-2019`: `arm`, `threads`, `requests_per_s`.
+    - `table`: `cockroach-2019`: `arm`, `threads`, `requests_per_s`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `size`, `threads`, `ratio` with `ci_low` and `ci_high` (95 %): geometric means, Welch's t on the logs.
+    Returns `size`, `threads`, `ratio` with `ci_low` and `ci_high` (95 %): geometric means, Welch's t on the
+    logs.
     """
     logs = np.log(table["requests_per_s"]).groupby([table["arm"], table["threads"]])
     rows = []
@@ -196,16 +185,10 @@ def _machines_table(found: pd.DataFrame) -> pd.DataFrame:
 def cells(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the sweep of 64 KiB by operation and threads.
 
-    Parameters
-    ----------
-    table
-        `cloud-storage-bench-2026`.
+    - `table`: `cloud-storage-bench-2026`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Index (`operation`, `threads`); `n`, and geometric means with 95 % intervals (Student's t) of `iops`
-        and `lat_mean_ms`.
+    Returns index (`operation`, `threads`); `n`, and geometric means with 95 % intervals (Student's t) of
+    `iops` and `lat_mean_ms`.
     """
     sweep = table[(table["arm"] == "e10-sweep") & (table["block_size_bytes"] == 65536)]
     sweep = sweep.assign(lat_mean_ms=sweep["lat_mean_us"] / 1000)
@@ -301,16 +284,10 @@ def _cells_table(found: pd.DataFrame) -> pd.DataFrame:
 def zones(table: pd.DataFrame) -> pd.DataFrame:
     """Compare replicas by rows per second on each day.
 
-    Parameters
-    ----------
-    table
-        `db-zone-2025`.
+    - `table`: `db-zone-2025`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Index (`service`, `clients`, `generated`); ratios `published` (replica in another zone against none),
-        `replica` (in the same zone against none) and `zone` (another zone against the same one).
+    Returns index (`service`, `clients`, `generated`); ratios `published` (replica in another zone against
+    none), `replica` (in the same zone against none) and `zone` (another zone against the same one).
     """
     rows = table[(table["rows_per_insert"] == 1) & (table["service"] != "Azure SQL GP")]
     wide = rows.pivot(index=["service", "clients", "generated"], columns="mode", values="rows_per_s")

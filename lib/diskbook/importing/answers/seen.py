@@ -20,18 +20,11 @@ NO_CAP = ("h16r", "gs4", "ds14-16sep")
 class Seen:
     """A cap as others saw it.
 
-    Attributes
-    ----------
-    size
-        VM size.
-    what
-        Which of its disks, and how it was reached.
-    rate
-        The rate that was seen, in words.
-    machines
-        Number of machines; None where it is not told.
-    date, source
-        When, and by whom under which licence.
+    - `size`: VM size.
+    - `what`: which of its disks, and how it was reached.
+    - `rate`: the rate that was seen, in words.
+    - `machines`: number of machines; None where it is not told.
+    - `date`, `source`: when, and by whom under which licence.
     """
 
     size: str

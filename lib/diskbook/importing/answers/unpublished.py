@@ -22,10 +22,8 @@ PUBLIC_DATA = {
 def questions() -> pd.DataFrame:
     """Say for each article whether public raw data answer it, and what the run that would takes.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `article`, `question`, `public_raw_data`, `command`, `hours` (in all, on Azure), `usd` (list price).
+    Returns `article`, `question`, `public_raw_data`, `command`, `hours` (in all, on Azure), `usd` (list
+    price).
     """
     return pd.DataFrame([_row(name, answered) for name, answered in PUBLIC_DATA.items()])
 
@@ -45,17 +43,10 @@ def _row(name: str, answered: str) -> dict[str, object]:
 def takes(name: str, replicates: int | None = None) -> tuple[float, float]:
     """Plan a run: hours in all on Azure, and its list price in USD.
 
-    Parameters
-    ----------
-    name
-        Scenario.
-    replicates
-        Replicates; by default those of the preset.
+    - `name`: scenario.
+    - `replicates`: replicates; by default those of the preset.
 
-    Raises
-    ------
-    UsageError
-        When there is no such scenario.
+    Raises UsageError when there is no such scenario.
     """
     settings = {} if replicates is None else {"design.replicates": replicates}
     scenario = scenario_file.load(name, PRESET, settings)

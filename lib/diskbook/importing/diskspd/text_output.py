@@ -57,10 +57,7 @@ def is_text(text: str) -> bool:
 def parse(text: str, source: str) -> Parsed:
     """Read every run and time span in a file of DiskSpd's text.
 
-    Raises
-    ------
-    UnusableError
-        When none can be used: line and reason.
+    Raises UnusableError when none can be used: line and reason.
     """
     measurements: list[Measurement] = []
     problems: list[tuple[int, str]] = []

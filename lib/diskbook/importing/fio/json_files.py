@@ -19,22 +19,12 @@ _TOGETHER = "it ran at the same time as other jobs of the file"
 def parse(text: str, source: str) -> Parsed:
     """Read everything usable in a file of fio's JSON.
 
-    Parameters
-    ----------
-    text
-        The file: JSON with text before, between and after.
-    source
-        Its name, for messages.
+    - `text`: the file: JSON with text before, between and after.
+    - `source`: its name, for messages.
 
-    Returns
-    -------
-    Parsed
-        A measurement a job (clones and hosts' jobs of the same name together).
+    Returns a measurement a job (clones and hosts' jobs of the same name together).
 
-    Raises
-    ------
-    UnusableError
-        When nothing can be used: why, and the line where it can be told.
+    Raises UnusableError when nothing can be used: why, and the line where it can be told.
     """
     pieces = documents(text, source)
     runs, flags = _runs(pieces)

@@ -72,10 +72,7 @@ def is_histogram(content: bytes) -> bool:
 def read(content: bytes, source: str) -> Histograms:
     """Read a whole log.
 
-    Raises
-    ------
-    UnusableError
-        When it is none, or a line (named) does not fit the first one.
+    Raises UnusableError when it is none, or a line (named) does not fit the first one.
     """
     content, flags = _whole_lines(content)
     bins = _bins_of(content, source)
@@ -103,10 +100,7 @@ def summarise(content: bytes, source: str) -> HistogramLog:
 
     Means are those of bin centres: at most 0.8 % off, more where the log is coarse.
 
-    Raises
-    ------
-    UnusableError
-        See `read`; also when there is no read or write in it.
+    Raises UnusableError: see `read`; also when there is no read or write in it.
     """
     log = read(content, source)
     directions, series = {}, {}

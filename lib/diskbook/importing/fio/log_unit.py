@@ -43,12 +43,8 @@ def of_versions(units: Iterable[int | None]) -> int | None:
 def of_a_result(measurement: Measurement, logs: JobLogs) -> int | None:
     """Unit that makes the logs agree with the mean latency of the job's own result; None where it has none.
 
-    Parameters
-    ----------
-    measurement
-        The result.
-    logs
-        Its logs, read as nanoseconds.
+    - `measurement`: the result.
+    - `logs`: its logs, read as nanoseconds.
     """
     own, logged = _mean_ms(measurement.directions), _logged_ms(logs)
     if not (own > 0 and logged > 0):
@@ -59,12 +55,8 @@ def of_a_result(measurement: Measurement, logs: JobLogs) -> int | None:
 def by_littles_law(logs: JobLogs, clones: int) -> tuple[int, str] | None:
     """Unit by what is possible, and a sentence that says so; None where it cannot be told.
 
-    Parameters
-    ----------
-    logs
-        Of a job, read as nanoseconds.
-    clones
-        Files that it is in, one a thread.
+    - `logs`: of a job, read as nanoseconds.
+    - `clones`: files that it is in, one a thread.
     """
     latency_ms = _logged_ms(logs)
     if not latency_ms > 0:
@@ -95,21 +87,12 @@ def read(
 ) -> tuple[JobLogs, int]:
     """Read the logs of one job as `logs_of_a_job.read` does, in their unit, which is returned in ns.
 
-    Parameters
-    ----------
-    logs
-        Kind to the files of the job's clones.
-    unit_ns
-        Unit, where the version of what lies beside them tells it; else None.
-    result
-        What the job itself reported, where it did.
-    interval_s, block_size
-        See `logs_of_a_job.read`.
+    - `logs`: kind to the files of the job's clones.
+    - `unit_ns`: unit, where the version of what lies beside them tells it; else None.
+    - `result`: what the job itself reported, where it did.
+    - `interval_s`, `block_size`: see `logs_of_a_job.read`.
 
-    Raises
-    ------
-    UnusableError
-        When they cannot be read, or their unit cannot be told.
+    Raises UnusableError when they cannot be read, or their unit cannot be told.
     """
 
     def logged(unit: int) -> JobLogs:

@@ -48,10 +48,7 @@ class LogFile:
     def content(self) -> bytes:
         """Return the whole of it.
 
-        Raises
-        ------
-        UnusableError
-            When it is too large to be held.
+        Raises UnusableError when it is too large to be held.
         """
         with self.open() as stream:
             content = stream.read(files.WHOLE + 1)
@@ -82,12 +79,8 @@ def whole_kinds(logs: Mapping[str, Sequence[LogFile]], threads: int | None) -> t
     The sum over some of the clones would pass for that over all. fio numbers the files by thread
     (NAME_lat.1.log) unless one is for all (per_job_logs=0).
 
-    Parameters
-    ----------
-    logs
-        Kind to the files of the job's clones.
-    threads
-        Of the job; None where nothing tells: then none may lack that others have.
+    - `logs`: kind to the files of the job's clones.
+    - `threads`: of the job; None where nothing tells: then none may lack that others have.
     """
     numbers = {
         kind: {int(number[1]) for file in files if (number := _CLONE.search(file.name))}
@@ -108,21 +101,12 @@ def read(
 ) -> JobLogs:
     """Read the logs of one job.
 
-    Parameters
-    ----------
-    logs
-        Kind to the files of the job's clones.
-    old
-        Written by fio before version 3: latencies are microseconds.
-    interval_s
-        Interval that values are averaged over, where it is known.
-    block_size
-        In bytes, where it is known: IOPS from a bandwidth log need it.
+    - `logs`: kind to the files of the job's clones.
+    - `old`: written by fio before version 3: latencies are microseconds.
+    - `interval_s`: interval that values are averaged over, where it is known.
+    - `block_size`: in bytes, where it is known: IOPS from a bandwidth log need it.
 
-    Raises
-    ------
-    UnusableError
-        When a file is damaged, or the logs say nothing that can be used.
+    Raises UnusableError when a file is damaged, or the logs say nothing that can be used.
     """
     latency = logs.get("lat") or logs.get("clat") or ()
     if latency and not _averaged(latency[0], interval_s):
@@ -145,10 +129,7 @@ def read(
 def standalone(job_log: JobLogs, name: str, clones: int) -> Measurement:
     """Make a measurement of logs that no result file goes with.
 
-    Raises
-    ------
-    UnusableError
-        When nothing was logged.
+    Raises UnusableError when nothing was logged.
     """
     directions = job_log.directions or {key: _from_series(part) for key, part in job_log.series.items()}
     if not directions:

@@ -64,22 +64,12 @@ def is_normal(text: str) -> bool:
 def parse(text: str, source: str) -> Parsed:
     """Read everything usable in a file of fio's output for people.
 
-    Parameters
-    ----------
-    text
-        The file: one or more runs with whatever stands around them.
-    source
-        Its name, for messages.
+    - `text`: the file: one or more runs with whatever stands around them.
+    - `source`: its name, for messages.
 
-    Returns
-    -------
-    Parsed
-        A measurement a job, clones together.
+    Returns a measurement a job, clones together.
 
-    Raises
-    ------
-    UnusableError
-        When nothing can be used: why, and the line where it can be told.
+    Raises UnusableError when nothing can be used: why, and the line where it can be told.
     """
     every = runs(text)
     if not every:

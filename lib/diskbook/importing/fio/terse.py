@@ -73,10 +73,7 @@ def is_terse(text: str) -> bool:
 def parse(text: str, source: str) -> Parsed:
     """Read all lines of terse output in a file; clones of a job are added up.
 
-    Raises
-    ------
-    UnusableError
-        When no line can be used; names the first one.
+    Raises UnusableError when no line can be used; names the first one.
     """
     jobs: list[_Job] = []
     problems: list[tuple[int, str]] = []

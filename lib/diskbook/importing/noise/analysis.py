@@ -64,10 +64,7 @@ class Noise:
 def read(name: str = "") -> Noise:
     """Read the tables: those of data/reference, or of a folder that `diskbook import --dataset` made.
 
-    Raises
-    ------
-    DiskbookError
-        When a table is missing or damaged.
+    Raises DiskbookError when a table is missing or damaged.
     """
     folder = folder_of(name) if name else paths.REFERENCE
     rows = noise_series.components(Path(folder) / noise_series.COMPONENTS)
@@ -157,10 +154,7 @@ def pairs_table(scenario: Scenario, blocks: int) -> Html:
     The numbers follow from the spreads to plan with (`diskbook.stats.power`). Those of fresh machines are
     resampled from real runs.
 
-    Parameters
-    ----------
-    scenario
-        Whose replicate is priced, with so many blocks of each workload.
+    - `scenario`: whose replicate is priced, with so many blocks of each workload.
     """
     priced = estimate.another_replicate(_with_blocks(scenario, blocks), Provenance.AZURE)
     rows: dict[str, dict[str, str]] = {}

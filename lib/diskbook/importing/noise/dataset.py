@@ -60,12 +60,8 @@ class Recomputed:
 def run(names: Sequence[str], dataset: str, name: str | None) -> str:
     """Recompute the tables from a folder, write them, and say what came of it.
 
-    Raises
-    ------
-    UsageError
-        For another dataset, more than one folder, or a name that is taken.
-    DiskbookError
-        For files that cannot be used.
+    Raises UsageError for another dataset, more than one folder, or a name that is taken. Raises DiskbookError
+    for files that cannot be used.
     """
     if dataset != NAME:
         raise unknown("dataset", dataset, [NAME])
@@ -85,10 +81,7 @@ def run(names: Sequence[str], dataset: str, name: str | None) -> str:
 def recompute(folder: Path, seed: int = 1) -> Recomputed:
     """Compute components and shares of every cell below a folder.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        For a folder or a file that cannot be used, or too few runs for anything.
+    Raises UsageError, DiskbookError for a folder or a file that cannot be used, or too few runs for anything.
     """
     dataset = files.find(folder)
     rng, units, notes = np.random.default_rng(seed), dict[str, int](), list[str]()
@@ -245,10 +238,7 @@ def _rounded(value: float) -> float:
 def compare(new: Iterable[Component | Share], old: Iterable[Component | Share]) -> pd.DataFrame:
     """Set what was computed beside the table; rows that one of them lacks have no value there.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns cell, what, hours, computed, low, high, table, table_low, table_high, differs.
+    Returns columns cell, what, hours, computed, low, high, table, table_low, table_high, differs.
     """
     table = {_key(row): row for row in old}
     rows = []
@@ -282,10 +272,7 @@ def _numbers(row: Component | Share) -> tuple[float, float, float]:
 def write(made: Recomputed, differences: pd.DataFrame, folder: Path) -> None:
     """Write both tables, as `diskbook.facts.noise_series` reads them, and where they differ.
 
-    Raises
-    ------
-    DiskbookError
-        When nothing can be written there.
+    Raises DiskbookError when nothing can be written there.
     """
     try:
         folder.mkdir(parents=True)

@@ -78,12 +78,8 @@ class Dataset:
 def find(folder: Path) -> Dataset:
     """Find the dataset's files of fio below a folder.
 
-    Raises
-    ------
-    UsageError
-        When there is no such folder.
-    DiskbookError
-        When it holds none, or two of one cell, or a cell that lacks its rates.
+    Raises UsageError when there is no such folder. Raises DiskbookError when it holds none, or two of one
+    cell, or a cell that lacks its rates.
     """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {visible(str(folder))}; give the folder with {LAYOUT}")
@@ -123,10 +119,7 @@ def _complete(dataset: Dataset) -> None:
 def read(path: Path, shown: str) -> pd.DataFrame:
     """Read one file into columns rate, runtime_s, end, middle and vm.
 
-    Raises
-    ------
-    DiskbookError
-        With the first thing that is wrong, and where.
+    Raises DiskbookError with the first thing that is wrong, and where.
     """
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
@@ -163,10 +156,7 @@ def read(path: Path, shown: str) -> pd.DataFrame:
 def latency_unit(rates: pd.DataFrame, latencies: pd.DataFrame, shown: str) -> str:
     """Unit that a msec file of an aio test is written in, by Little's law over the runs it shares with IOPS.
 
-    Raises
-    ------
-    DiskbookError
-        When one file mixes units.
+    Raises DiskbookError when one file mixes units.
     """
     both = rates.merge(latencies, on=["vm", "end"], suffixes=("", "_latency"))
     in_flight = (both["rate"] * both["rate_latency"] / DEPTH).to_numpy(float)
@@ -194,10 +184,7 @@ class Overlaps(NamedTuple):
 def overlaps(tests: Iterable[pd.DataFrame], slack_s: float = 0.5) -> Overlaps:
     """Count runs that would overlap the next of their machine, which has one number in all tests.
 
-    Parameters
-    ----------
-    tests
-        All tests of the long-lived machines of one size and region.
+    - `tests`: all tests of the long-lived machines of one size and region.
     """
     runs = pd.concat(list(tests)).sort_values(["vm", "end"], kind="stable")
     same = runs["vm"].to_numpy()[1:] == runs["vm"].to_numpy()[:-1]

@@ -55,12 +55,8 @@ LOADS = {
 def spreads(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     """Draw the components of the latency-bound cells with their intervals, one row each.
 
-    Parameters
-    ----------
-    data
-        Components (`diskbook.facts.noise_series.Component`) of remote disks at one I/O at a time.
-    source
-        Source, licence and dates, for the caption.
+    - `data`: components (`diskbook.facts.noise_series.Component`) of remote disks at one I/O at a time.
+    - `source`: source, licence and dates, for the caption.
     """
     data = data[data["component"].isin(SHOWN) & (data["sd_log"] > 0)].reset_index(drop=True)
     names = [name for name in SHOWN if name in set(data["component"])]

@@ -47,14 +47,10 @@ class Spread(NamedTuple):
 class Series:
     """Runs of one cell: logs of the rate about their mean, and what they are grouped by.
 
-    Attributes
-    ----------
-    log
-        Of the rate, less its mean.
-    hours
-        Middle of each run, since the first.
-    vm, day, week
-        Numbers of the machine, of its day and of its week; runs are sorted by machine and time.
+    - `log`: of the rate, less its mean.
+    - `hours`: middle of each run, since the first.
+    - `vm`, `day`, `week`: numbers of the machine, of its day and of its week; runs are sorted by machine and
+      time.
     """
 
     log: np.ndarray
@@ -67,10 +63,7 @@ class Series:
 def series(runs: pd.DataFrame, fresh: bool = False) -> Series:
     """Group runs by machine, day and week (UTC, weeks from Monday); fresh machines by day and week alone.
 
-    Parameters
-    ----------
-    runs
-        Columns rate, middle (a time without zone) and vm.
+    - `runs`: columns rate, middle (a time without zone) and vm.
     """
     runs = runs.assign(vm=0) if fresh else runs
     runs = runs.sort_values(["vm", "middle"], kind="stable")
@@ -179,10 +172,8 @@ def long_components(data: Series, rng: np.random.Generator) -> Iterator[Spread]:
 def fresh_components(data: Series, rng: np.random.Generator, run: Spread | None) -> Iterator[Spread]:
     """Components of fresh machines: within a day, its robust core, and the day common to all.
 
-    Parameters
-    ----------
-    run
-        Of long-lived machines: what is left of "fresh" without it is machine and disk ("fresh-less-run").
+    - `run`: of long-lived machines: what is left of "fresh" without it is machine and disk
+      ("fresh-less-run").
     """
     weeks = _weeks(data)
     counts = draws(weeks.vm, rng)

@@ -50,10 +50,7 @@ class Blocks:
     def run(self, connection: Connection, device: Device, action: str, count: int) -> list[dict[str, Any]]:
         """Do an action of `blocks_remote` and return what it printed; an error of the disk is its last line.
 
-        Raises
-        ------
-        DiskbookError
-            When the machine cannot run it.
+        Raises DiskbookError when the machine cannot run it.
         """
         output = connection.run(self._command(device, action, count), stdin=_modules(device), timeout_s=300)
         rows = [json.loads(line) for line in output.stdout.decode().splitlines()]

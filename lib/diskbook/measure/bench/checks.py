@@ -77,10 +77,7 @@ class Registrant:
     def holder(self) -> int | None:
         """Key of the holder of a reservation of our type; None when there is none.
 
-        Raises
-        ------
-        DiskbookError
-            When the reservation is of another type.
+        Raises DiskbookError when the reservation is of another type.
         """
         answer = self._call("--in", "--read-reservation")
         match = _HOLDER.search(answer)
@@ -137,10 +134,7 @@ class _StepLog:
 def check_reservations(rig: Rig, check: Check) -> dict[str, Any]:
     """Show that a reservation keeps a machine out that is not registered, and that it can be taken over.
 
-    Returns
-    -------
-    dict
-        A finding; `steps` has what was expected and observed at each step.
+    Returns a finding; `steps` has what was expected and observed at each step.
     """
     assert check.from_machine is not None
     first, second = registrants(rig, check.disk, check.from_machine, check.machine)
@@ -225,10 +219,7 @@ def _finding(check: Check, steps: list[dict[str, Any]]) -> dict[str, Any]:
 def run_checks(rig: Rig) -> None:
     """Do the scenario's checks that this replicate has not done yet, and record each as a finding.
 
-    Raises
-    ------
-    DiskbookError
-        When a check comes out other than expected; the finding is recorded first.
+    Raises DiskbookError when a check comes out other than expected; the finding is recorded first.
     """
     kinds = {
         "attach-refused": _attach_refused,

@@ -133,10 +133,7 @@ def run_drills(rig: Rig, clients: Clients) -> None:
     One that fails is recorded with the reason and tried once more; then the next one is done. Machines run
     again in the end.
 
-    Raises
-    ------
-    DiskbookError
-        When a machine cannot be started again.
+    Raises DiskbookError when a machine cannot be started again.
     """
     for spec in remaining(rig.run, rig.scenario, rig.replicate["origin"]):
         for attempt in range(1, ATTEMPTS + 1):

@@ -131,10 +131,7 @@ def region(rig: Rig, planned: PlannedTrial, attempt: int) -> int:
 
     The ledger has what was given away, before it is used, so that no trial of a resumed run comes second.
 
-    Raises
-    ------
-    NoRoomError
-        When attempts have used up all that nobody wrote to.
+    Raises NoRoomError when attempts have used up all that nobody wrote to.
     """
     arm, load = rig.scenario.arm_named(planned.arm), rig.scenario.workload_named(planned.workload)
     if load.region == "filled":
@@ -181,10 +178,7 @@ def cache(rig: Rig, arm: Arm, load: Workload, name: str) -> None:
 class Steps:
     """Steps of a scenario on disks.
 
-    Attributes
-    ----------
-    raw
-        Files of a trial beyond those of its tool: their name to their kind in the ledger and ending.
+    - `raw`: files of a trial beyond those of its tool: their name to their kind in the ledger and ending.
     """
 
     raw: ClassVar[Mapping[str, tuple[str, str]]] = {}
@@ -264,14 +258,9 @@ def unfinished_trials(
 ) -> list[schedule.PlannedTrial] | None:
     """Return the trials without a result of a block that was cut short; None when it was not begun.
 
-    Parameters
-    ----------
-    events
-        The ledger.
-    block
-        The block, numbered for the replicate it is measured on.
-    attempts
-        So many failures of a trial are a result.
+    - `events`: the ledger.
+    - `block`: the block, numbered for the replicate it is measured on.
+    - `attempts`: so many failures of a trial are a result.
     """
     tries: dict[int, list[str]] | None = None
     for event in events:
@@ -297,10 +286,7 @@ def fetch_orphaned_job(
 ) -> OrphanedJob | None:
     """Fetch what a trial's job has left on a machine, waiting for it if it still runs.
 
-    Returns
-    -------
-    OrphanedJob or None
-        None when there is no such job, or it has been lost.
+    Returns none when there is no such job, or it has been lost.
     """
     recorded = {event["trial"] for event in rig.run.ledger() if event["event"] == "trial"}
     with rig.new_connection(machine) as connection:

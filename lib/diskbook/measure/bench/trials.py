@@ -106,10 +106,7 @@ def wait_between_blocks(rig: Rig, block: Block) -> bool:
     It is due so many hours after the replicate's last block of another round began, whichever session that
     was in; on the emulator its time scale shortens them. Without placements each block is a round.
 
-    Raises
-    ------
-    DiskbookError
-        When the machines will have shut down by then.
+    Raises DiskbookError when the machines will have shut down by then.
     """
     due = _due(rig, block)
     if due is None or _left_s(due) <= 0:
@@ -191,10 +188,8 @@ PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment
 def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
     """Measure blocks in order, each whole and not before it is due (`bench.spacing`); evidence is so at once.
 
-    Raises
-    ------
-    DiskbookError
-        When the run cannot go on (no room for results, a machine gone); finished trials are kept.
+    Raises DiskbookError when the run cannot go on (no room for results, a machine gone); finished trials are
+    kept.
     """
     for block in blocks:
         numbered = block.numbered(rig.number)
@@ -208,11 +203,8 @@ def measure(rig: Rig, blocks: Iterable[schedule.Block]) -> None:
 def _block(rig: Rig, block: schedule.Block) -> bool:
     """Measure a block; tell whether it was measured whole.
 
-    Raises
-    ------
-    DiskbookError
-        When not one of its trials succeeded: what is broken would break the others too. Evidence is done
-        without then: nothing that is compared needs it.
+    Raises DiskbookError when not one of its trials succeeded: what is broken would break the others too.
+    Evidence is done without then: nothing that is compared needs it.
     """
     _prepare(rig, block)
     used, succeeded = rig.run.trial_names(), False

@@ -45,23 +45,13 @@ def creation(
 ) -> Creation:
     """Say what would be created, with its limits, cost and quota, and what stands in the way.
 
-    Parameters
-    ----------
-    cloud
-        "azure" asks the subscription what it may have, and the Retail Prices API.
-    subscription
-        Id of the subscription to ask; by default as for a run.
-    live
-        Ask the Retail Prices API although the run would be emulated.
-    limit
-        What --max-cost-usd gave, in USD.
-    expires_h
-        What --expires gave; it bounds what a run costs that is never torn down.
+    - `cloud`: "azure" asks the subscription what it may have, and the Retail Prices API.
+    - `subscription`: id of the subscription to ask; by default as for a run.
+    - `live`: ask the Retail Prices API although the run would be emulated.
+    - `limit`: what --max-cost-usd gave, in USD.
+    - `expires_h`: what --expires gave; it bounds what a run costs that is never torn down.
 
-    Raises
-    ------
-    DiskbookError
-        When Azure is asked and nobody is signed in, or it cannot be reached.
+    Raises DiskbookError when Azure is asked and nobody is signed in, or it cannot be reached.
     """
     kinds.check(cloud)
     clients = connect.azure_clients(subscription) if cloud == "azure" else None
@@ -135,17 +125,10 @@ def _of_subscription(scenario: Scenario, clients: Clients, identity: signin.Iden
 def own_sections(scenario: Scenario, asked: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
     """Return the scenario as it is on such hosts, and what the plan says of them; no host is asked.
 
-    Parameters
-    ----------
-    scenario
-        As the file has it.
-    asked
-        `hosts` or `folder`, as for a run.
+    - `scenario`: as the file has it.
+    - `asked`: `hosts` or `folder`, as for a run.
 
-    Raises
-    ------
-    UsageError
-        As a run would.
+    Raises UsageError as a run would.
     """
     own = hosts_file.as_own(scenario)
     hosts = connect.choose_hosts(asked, own, runs.runs_root() / "RUN")

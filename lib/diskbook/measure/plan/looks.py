@@ -25,17 +25,10 @@ QUARTERS = 4
 def text(scenario: Scenario, known: Sequence[Evidence], target: Target, family: int) -> str:
     """Propose looks for a wanted half-width, with blocks, dollars and power against one look.
 
-    Parameters
-    ----------
-    known
-        Spread of the headline comparisons; the widest counts.
-    family
-        Number of headline comparisons.
+    - `known`: spread of the headline comparisons; the widest counts.
+    - `family`: number of headline comparisons.
 
-    Raises
-    ------
-    UsageError
-        When no half-width is asked for.
+    Raises UsageError when no half-width is asked for.
     """
     if target.half_width is None:
         raise UsageError("--looks needs the width that the last look is to have; add --half-width 2%")
@@ -71,14 +64,9 @@ def text(scenario: Scenario, known: Sequence[Evidence], target: Target, family: 
 def proposed(sd: float, half_width: float, single: int) -> tuple[int, ...]:
     """Return looks after each quarter, of which the last keeps the width as a single look of so many does.
 
-    Parameters
-    ----------
-    sd
-        Standard deviation of a block's or a replicate's log ratio.
-    half_width
-        Relative, of the interval at the last look.
-    single
-        Number that a single look takes.
+    - `sd`: standard deviation of a block's or a replicate's log ratio.
+    - `half_width`: relative, of the interval at the last look.
+    - `single`: number that a single look takes.
     """
     quarter = max(2, math.ceil(single / QUARTERS))
     while True:

@@ -111,10 +111,7 @@ class Needs:
 def headline(scenario: Scenario) -> list[Comparison]:
     """Comparisons that the numbers are planned for.
 
-    Raises
-    ------
-    UsageError
-        When the scenario names none.
+    Raises UsageError when the scenario names none.
     """
     items = [item for item in scenario.comparison if item.family == "headline"]
     if not items:
@@ -174,10 +171,7 @@ def from_pilot(
     A pilot of one replicate knows nothing about other disks: the s.d. between disk pairs is then the one that
     is given, else that of public measurements.
 
-    Raises
-    ------
-    UsageError
-        When the pilot supports none of them.
+    Raises UsageError when the pilot supports none of them.
     """
     evidence, notes = [], []
     for measured in pilot.measured(headline(scenario)):
@@ -226,10 +220,7 @@ def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None, 
 def needs(scenario: Scenario, evidence: Iterable[Evidence], target: Target, family: int) -> Needs:
     """Replicates and blocks that reach the target for every comparison, in both scopes.
 
-    Parameters
-    ----------
-    family
-        Number of headline comparisons: the power is that of Holm's hardest step, at 5 % / family.
+    - `family`: number of headline comparisons: the power is that of Holm's hardest step, at 5 % / family.
     """
     known = list(evidence)
     blocks = max(

@@ -39,11 +39,8 @@ def limits(run: Run) -> pd.DataFrame:
 def cost(run: Run) -> pd.DataFrame:
     """Bill of materials with its price in USD: as recorded when the run was created, else estimated now.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row an item of all replicates, and the sum: `count`, `hours`, `usd_each` and its `unit`,
-        `expected_usd`, and `at_worst_usd` should nobody look after the run until it expires.
+    Returns one row an item of all replicates, and the sum: `count`, `hours`, `usd_each` and its `unit`,
+    `expected_usd`, and `at_worst_usd` should nobody look after the run until it expires.
     """
     kept = _estimate(run)
     rows = [

@@ -56,12 +56,8 @@ def plan_text(
 ) -> str:
     """All that `diskbook plan` prints.
 
-    Parameters
-    ----------
-    command
-        The run that it suggests numbers for.
-    creation
-        Sections about what would be created, and what it costs (`diskbook.measure.plan.cost`).
+    - `command`: the run that it suggests numbers for.
+    - `creation`: sections about what would be created, and what it costs (`diskbook.measure.plan.cost`).
     """
     unjudged = [*needs.missing(scenario), *sample_size.missing_single_ios(scenario)]
     parts = ["\n".join([_design(scenario), *unjudged]), _time(scenario), *creation]
@@ -97,10 +93,7 @@ def plan_text(
 def evidence(scenario: Scenario, sources: Sources) -> tuple[list[Evidence], list[str]]:
     """The spread of the headline comparisons, and what has to be known of it.
 
-    Raises
-    ------
-    UsageError
-        When the sources contradict each other, or the pilot supports no comparison.
+    Raises UsageError when the sources contradict each other, or the pilot supports no comparison.
     """
     pilot = sources.pilot
     if pilot is None:
@@ -550,10 +543,7 @@ def target_of(
 ) -> Target:
     """Read --half-width, --power, --effect, --between-runs and --looks.
 
-    Raises
-    ------
-    UsageError
-        When one is no percentage, or a power has no effect to find.
+    Raises UsageError when one is no percentage, or a power has no effect to find.
     """
     if chance is not None and effect is None and between_runs is None:
         raise UsageError("--power needs the difference to find; add for example --effect 2%")
@@ -572,10 +562,7 @@ def sources_of(
 ) -> Sources:
     """Open the runs and read the percentages that were given.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When a run does not exist or is damaged, or a percentage is none.
+    Raises UsageError, DiskbookError when a run does not exist or is damaged, or a percentage is none.
     """
     shares = [
         None if text is None else parse_percent(text, option, zero=zero)

@@ -38,27 +38,18 @@ def begin(
 ) -> Run:
     """Make the run folder with its manifest, or open it when it is there.
 
-    Parameters
-    ----------
-    name
-        Name of the run, or path of its folder.
-    scenario, preset, overrides
-        As for `scenario_file.load`. On an existing run they are not looked at: the manifest decides.
-    cloud
-        "emulator", "azure", "inventory" (hosts of the user's own), or that of another package.
-    emulator
-        `name`, `profile`, `seed`, `time_scale` of the emulator to use; by default one of the run's own.
-    azure
-        `subscription` (an id) and `ssh_source` (an address or CIDR) of a run on Azure; by default those of
-        the environment, or the subscription of the Azure CLI.
-    inventory
-        `hosts` (a file that names hosts) or `folder` (of this machine) of a run on hosts of the user's own;
-        by default this machine, and the run's own folder.
+    - `name`: name of the run, or path of its folder.
+    - `scenario`, `preset`, `overrides`: as for `scenario_file.load`. On an existing run they are not looked
+      at: the manifest decides.
+    - `cloud`: "emulator", "azure", "inventory" (hosts of the user's own), or that of another package.
+    - `emulator`: `name`, `profile`, `seed`, `time_scale` of the emulator to use; by default one of the run's
+      own.
+    - `azure`: `subscription` (an id) and `ssh_source` (an address or CIDR) of a run on Azure; by default
+      those of the environment, or the subscription of the Azure CLI.
+    - `inventory`: `hosts` (a file that names hosts) or `folder` (of this machine) of a run on hosts of the
+      user's own; by default this machine, and the run's own folder.
 
-    Raises
-    ------
-    UsageError
-        For anything that does not fit, before anything is created.
+    Raises UsageError for anything that does not fit, before anything is created.
     """
     if (runs.folder_of(name) / "manifest.json").exists():
         return runs.open_run(name)
@@ -123,19 +114,12 @@ def _manifest(
 def change_settings(run: Run, file: str | None, settings: Mapping[str, Any]) -> None:
     """Plan a run again with settings that win over those it was begun with.
 
-    Parameters
-    ----------
-    run
-        The run; its manifest gets the new scenario, and its ledger the new plan.
-    file
-        The scenario's file, if the user named it.
-    settings
-        As the overrides of `scenario_file.load`.
+    - `run`: the run; its manifest gets the new scenario, and its ledger the new plan.
+    - `file`: the scenario's file, if the user named it.
+    - `settings`: as the overrides of `scenario_file.load`.
 
-    Raises
-    ------
-    UsageError
-        If the run has trials, or something of it stands, or the settings or the scenario do not fit.
+    Raises UsageError if the run has trials, or something of it stands, or the settings or the scenario do not
+    fit.
     """
     run.check_signed()
     _check_changeable(run)

@@ -31,10 +31,7 @@ MOST = 60.0
 def check_minutes(minutes: float) -> float:
     """Check a number of minutes that a user gave.
 
-    Raises
-    ------
-    UsageError
-        If it is none, or so long that it is forgotten.
+    Raises UsageError if it is none, or so long that it is forgotten.
     """
     if not 0 < minutes <= MOST:
         raise UsageError(

@@ -65,10 +65,7 @@ def unclosed(cloud: str | None = None) -> Iterator[Leftover]:
 
     Their manifest says that the groups stand, and their key is there. What cannot be asked is left alone.
 
-    Parameters
-    ----------
-    cloud
-        Name of a cloud; by default all.
+    - `cloud`: name of a cloud; by default all.
     """
     for run in local_runs():
         groups = run.manifest["resource_groups"]

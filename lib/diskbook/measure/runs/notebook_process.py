@@ -42,16 +42,11 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Begin to execute a notebook.
 
-    Parameters
-    ----------
-    source, target, parameters
-        The notebook, where it is written to once executed, and what it is given.
-    place
-        From `scratch`.
-    output
-        File for what the process prints.
-    environment
-        Variables that it is given besides its own.
+    - `source`, `target`, `parameters`: the notebook, where it is written to once executed, and what it is
+      given.
+    - `place`: from `scratch`.
+    - `output`: file for what the process prints.
+    - `environment`: variables that it is given besides its own.
     """
     places = [os.path.relpath(source, paths.ROOT), str(target)]
     module = "diskbook.measure.runs.execute_notebook"
@@ -88,10 +83,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
 def execute(source: Path, target: Path, parameters: Mapping[str, Any], limit_s: float) -> None:
     """Execute a notebook that is no stage of a run; what it shows is written whole, or not at all.
 
-    Raises
-    ------
-    DiskbookError
-        When it fails, or takes longer than `limit_s`; in one sentence.
+    Raises DiskbookError when it fails, or takes longer than `limit_s`; in one sentence.
     """
     with scratch() as place:
         executed, log = place / source.name, place / "log"

@@ -34,10 +34,7 @@ def of(run: Run) -> Outcome:
 
     With its report the run joins the catalogue.
 
-    Raises
-    ------
-    DiskbookError
-        When it was not analysed.
+    Raises DiskbookError when it was not analysed.
     """
     ended = Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
     join_catalogue(run)

@@ -103,23 +103,14 @@ def dropped_if_refused(run: Run) -> Iterator[None]:
 def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Outcome:
     """Take a begun run through all its stages, or the rest of them.
 
-    Parameters
-    ----------
-    run
-        From `stages.begin`, or an earlier run to go on with.
-    keep
-        Leave machines, disks and emulator standing.
-    scenario
-        The scenario as the user named it: beside a file lie its notebook and its module (`companion_files`).
+    - `run`: from `stages.begin`, or an earlier run to go on with.
+    - `keep`: leave machines, disks and emulator standing.
+    - `scenario`: the scenario as the user named it: beside a file lie its notebook and its module
+      (`companion_files`).
 
-    Raises
-    ------
-    UsageError
-        When the run is analysed by files beside its scenario's file, and that is not named.
-    DiskbookError
-        When a stage fails; what was finished is kept and nothing is left standing (unless `keep`).
-    Stopped
-        After SIGINT or SIGTERM, when everything is torn down.
+    Raises UsageError when the run is analysed by files beside its scenario's file, and that is not named.
+    Raises DiskbookError when a stage fails; what was finished is kept and nothing is left standing (unless
+    `keep`). Raises Stopped after SIGINT or SIGTERM, when everything is torn down.
     """
     run.check_signed()
     sources, file = stage.notebooks(run, scenario)

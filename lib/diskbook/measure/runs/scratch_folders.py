@@ -26,10 +26,7 @@ _RANDOM = 8  # characters that `tempfile` adds
 def sockets() -> Iterator[Path]:
     """Make a folder that only this user can enter, for the sockets of a kernel; it is removed at the end.
 
-    Raises
-    ------
-    DiskbookError
-        When the names of all temporary folders are too long for a socket.
+    Raises DiskbookError when the names of all temporary folders are too long for a socket.
     """
     below = len(f"//{SOCKET}-9") + _RANDOM
     room = {place: LONGEST - below - len(os.fsencode(place)) for place in places()}

@@ -30,19 +30,11 @@ from diskbook.results.run import Run
 def analysing(run: Run, scenario: str | None = None) -> Iterator[None]:
     """Execute the analysis notebook of a run, which asks no cloud, beside what is done meanwhile.
 
-    Parameters
-    ----------
-    run
-        The run; it may be anybody's.
-    scenario
-        The scenario as the user named it: beside a file lie its notebook and its module (`companion_files`).
+    - `run`: the run; it may be anybody's.
+    - `scenario`: the scenario as the user named it: beside a file lie its notebook and its module
+      (`companion_files`).
 
-    Raises
-    ------
-    DiskbookError
-        When it fails.
-    Stopped
-        After SIGINT or SIGTERM.
+    Raises DiskbookError when it fails. Raises Stopped after SIGINT or SIGTERM.
     """
     sources, file = notebooks(run, scenario)
     progress = Progress(run.folder / "ledger.jsonl", 0, 0)
@@ -76,21 +68,12 @@ def execute(run: Run, source: Path, place: Path, progress: Progress, file: Path 
 def executing(run: Run, source: Path, place: Path, progress: Progress, file: Path | None) -> Iterator[None]:
     """Execute one notebook beside what is done while this is entered; then follow it to its end.
 
-    Parameters
-    ----------
-    run, source
-        The run, and the notebook.
-    place
-        Folder for what Jupyter writes about.
-    progress
-        Shows what the run's ledger says.
-    file
-        The scenario's file, where the user named it.
+    - `run`, `source`: the run, and the notebook.
+    - `place`: folder for what Jupyter writes about.
+    - `progress`: shows what the run's ledger says.
+    - `file`: the scenario's file, where the user named it.
 
-    Raises
-    ------
-    DiskbookError
-        When it fails; what was executed is kept.
+    Raises DiskbookError when it fails; what was executed is kept.
     """
     name, started = source.stem, time.monotonic()
     progress.begin(name)

@@ -56,10 +56,7 @@ def provision(run: Run) -> None:
 
     Machines that are gone are replaced by a fresh set, which is a new replicate.
 
-    Raises
-    ------
-    DiskbookError
-        With Azure's own message, or the setting that is not what was asked for.
+    Raises DiskbookError with Azure's own message, or the setting that is not what was asked for.
     """
     if finished(run):
         return
@@ -92,10 +89,7 @@ def provision(run: Run) -> None:
 def benchmark(run: Run) -> None:
     """Do the scenario's checks, measure every block that is not complete, and do the drills and losses.
 
-    Raises
-    ------
-    DiskbookError
-        When the run cannot go on; finished trials are kept and it can be resumed.
+    Raises DiskbookError when the run cannot go on; finished trials are kept and it can be resumed.
     """
     if finished(run):
         return
@@ -125,17 +119,10 @@ def teardown(run: Run, say: deletion.Say | None = None) -> None:
 
     Safe to call at any time and more than once.
 
-    Parameters
-    ----------
-    run
-        The run.
-    say
-        Takes progress lines; they also go into the ledger.
+    - `run`: the run.
+    - `say`: takes progress lines; they also go into the ledger.
 
-    Raises
-    ------
-    DiskbookError
-        When something is left.
+    Raises DiskbookError when something is left.
     """
     manifest = run.manifest
     groups = [row["name"] for row in manifest["resource_groups"] if not row["deleted_utc"]]

@@ -62,23 +62,13 @@ def find(
 ) -> SweepReport:
     """Find what runs have left.
 
-    Parameters
-    ----------
-    cloud
-        Name of a cloud; by default all, Azure only where it can be reached.
-    emulator
-        Look at this emulator only.
-    group
-        Look for this resource group only; it may have been made elsewhere.
-    with_foreign
-        Delete that group with the resources in it that are not the run's.
+    - `cloud`: name of a cloud; by default all, Azure only where it can be reached.
+    - `emulator`: look at this emulator only.
+    - `group`: look for this resource group only; it may have been made elsewhere.
+    - `with_foreign`: delete that group with the resources in it that are not the run's.
 
-    Raises
-    ------
-    UsageError
-        For a cloud, emulator or group that does not exist.
-    DiskbookError
-        When a cloud that was asked for cannot be looked at, or a group that was named must not be deleted.
+    Raises UsageError for a cloud, emulator or group that does not exist. Raises DiskbookError when a cloud
+    that was asked for cannot be looked at, or a group that was named must not be deleted.
     """
     report = _all(cloud, emulator)
     return report if group is None else _only(report, group, with_foreign)
@@ -138,10 +128,7 @@ def _all(cloud: str | None, emulator: str | None) -> SweepReport:
 def remove(report: SweepReport, say: Say) -> list[str]:
     """Remove what is to go, in parallel, and make sure that it has gone.
 
-    Returns
-    -------
-    list of str
-        A sentence for each thing that is left.
+    Returns a sentence for each thing that is left.
     """
     tasks: list[Callable[[], None]] = []
     for place in report.places:

@@ -17,10 +17,7 @@ COMPARISONS = "comparisons.csv"
 def of_run(run: Run) -> str:
     """Answer of an analysed run in one sentence, as its analysis wrote it, else from its comparisons.csv.
 
-    Raises
-    ------
-    DiskbookError
-        When the run has not been analysed, or what the analysis wrote is damaged.
+    Raises DiskbookError when the run has not been analysed, or what the analysis wrote is damaged.
     """
     table = comparisons(run)
     own = run.folder / HEADLINE_FILE
@@ -32,15 +29,10 @@ def of_run(run: Run) -> str:
 def comparisons(run: Run) -> pd.DataFrame:
     """Read comparisons.csv of an analysed run, and check that it is about the run's scenario.
 
-    Returns
-    -------
-    pd.DataFrame
-        `schema.COMPARISONS`.
+    Returns `schema.COMPARISONS`.
 
-    Raises
-    ------
-    DiskbookError
-        When it is missing or damaged, or names what the scenario or this version does not have.
+    Raises DiskbookError when it is missing or damaged, or names what the scenario or this version does not
+    have.
     """
     path = run.folder / COMPARISONS
     if not path.exists():

@@ -102,12 +102,8 @@ def settings(record: Record) -> dict[str, Any]:
 def of(scenario: Scenario, item: Comparison, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Collect what must be equal for another run to have measured the same cell, in words and values.
 
-    Parameters
-    ----------
-    scenario, item
-        A run's scenario, and the comparison of it that is asked about.
-    manifest
-        Of the run: whether it was emulated, and by what profile.
+    - `scenario`, `item`: a run's scenario, and the comparison of it that is asked about.
+    - `manifest`: of the run: whether it was emulated, and by what profile.
     """
     values = {
         "provenance": manifest["provenance"],

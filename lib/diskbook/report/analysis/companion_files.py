@@ -46,10 +46,7 @@ RECORD = "beside_scenario"
 def check_file(run: Run, file: Path) -> Path:
     """Make sure that a file is the scenario of a run, and return it resolved.
 
-    Raises
-    ------
-    UsageError
-        When it is not there, or is of another scenario.
+    Raises UsageError when it is not there, or is of another scenario.
     """
     if not file.is_file():
         raise UsageError(f"there is no scenario file {file}")
@@ -68,10 +65,7 @@ def names(scenario: Scenario, file: Path) -> list[str]:
 def notebook(scenario: Scenario, file: Path | None) -> Path:
     """Find the notebook that analyses a scenario: beside its file if that is named, else the workbook's.
 
-    Raises
-    ------
-    UsageError
-        When there is none; the sentence says where one was looked for.
+    Raises UsageError when there is none; the sentence says where one was looked for.
     """
     name = _notebook_name(scenario)
     places = [*([file.parent] if file else []), paths.NOTEBOOKS]
@@ -92,10 +86,7 @@ def check_notebook(run: Run, name: str) -> None:
     Scenarios that share a notebook name it (`analysis`), imports as well; `imported` reads any import. A
     scenario of one's own has a notebook that the workbook has not, and may have copied any.
 
-    Raises
-    ------
-    UsageError
-        When it analyses runs of another scenario; the sentence names the right one.
+    Raises UsageError when it analyses runs of another scenario; the sentence names the right one.
     """
     scenario, imported = run.scenario, run.manifest["provenance"] == Provenance.IMPORTED
     named = scenario.analysis_notebook
@@ -113,12 +104,8 @@ def check_notebook(run: Run, name: str) -> None:
 def check_recorded(run: Run, file: Path | None) -> None:
     """Make sure that what was beside the scenario's file when a run was begun is there again.
 
-    Raises
-    ------
-    UsageError
-        When the file is not named; the sentence says how.
-    DiskbookError
-        When it is named, and notebook or module are gone.
+    Raises UsageError when the file is not named; the sentence says how. Raises DiskbookError when it is
+    named, and notebook or module are gone.
     """
     for name in (_notebook_name(run.scenario), _module_name(run.scenario)):
         _recorded(run, name, file)
@@ -127,23 +114,13 @@ def check_recorded(run: Run, file: Path | None) -> None:
 def module(run: Run, file: Path | None = None) -> ModuleType | None:
     """Load the module of a run's analysis: beside the scenario's file, else the workbook's own of that name.
 
-    Parameters
-    ----------
-    run
-        The run.
-    file
-        The scenario's file, where the user named it; by default the one named to the command that executes
-        this notebook.
+    - `run`: the run.
+    - `file`: the scenario's file, where the user named it; by default the one named to the command that
+      executes this notebook.
 
-    Returns
-    -------
-    module
-        None where the scenario has none.
+    Returns none where the scenario has none.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        As `check_recorded`.
+    Raises UsageError, DiskbookError as `check_recorded`.
     """
     name = _module_name(run.scenario)
     path = _recorded(run, name, file or _named(run.scenario))

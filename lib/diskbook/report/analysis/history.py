@@ -15,10 +15,7 @@ NONE = "No earlier run is named: the intervals above are the plain ones."
 def with_history(a: Analysed, runs: Sequence[str]) -> list[str]:
     """Say what earlier runs of the same cells, named here, do for the interval of disks like these.
 
-    Raises
-    ------
-    UsageError
-        When a run is not there, or is not of the same cells; the sentence says why.
+    Raises UsageError when a run is not there, or is not of the same cells; the sentence says why.
     """
     if not runs:
         return [NONE]

@@ -115,10 +115,7 @@ def _rows_of(table: pd.DataFrame, item: Comparison) -> pd.DataFrame:
 def open_prior_run(name: str) -> PriorRun:
     """Open a run by name or folder.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When there is none, it is damaged, or nothing was measured in it.
+    Raises UsageError, DiskbookError when there is none, it is damaged, or nothing was measured in it.
     """
     prior_run = PriorRun(open_run(name))
     if prior_run.tables.trials.empty:
@@ -134,19 +131,12 @@ def history_of(
 ) -> dict[tuple[Comparison, str], prior_runs.Prior]:
     """Collect the histories of comparisons from runs that the user named, by comparison and direction.
 
-    Parameters
-    ----------
-    runs
-        Prior runs of the same cells.
-    scenario, items
-        What is compared now.
-    manifest
-        Of the run to be analysed, for its provenance; without one (planning) the first run's counts.
+    - `runs`: prior runs of the same cells.
+    - `scenario`, `items`: what is compared now.
+    - `manifest`: of the run to be analysed, for its provenance; without one (planning) the first run's
+      counts.
 
-    Raises
-    ------
-    UsageError
-        When a run measured another cell, or is no evidence; run, cause and remedy are named.
+    Raises UsageError when a run measured another cell, or is no evidence; run, cause and remedy are named.
     """
     known, asked = list(runs), list(items)
     if not known:
@@ -177,10 +167,7 @@ def with_history(
     Comparisons that the run itself refuses are left out. Where the run's replicates lie in several strata
     the history is not used: they are judged apart.
 
-    Raises
-    ------
-    UsageError
-        As `history_of`.
+    Raises UsageError as `history_of`.
     """
     items = [item for item in run.scenario.comparison if item.family == "headline"]
     measured_now = run.measured(items)

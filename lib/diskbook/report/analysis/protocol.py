@@ -67,12 +67,8 @@ FILLED, OVERWRITTEN = "prefill", "overwrite"
 def conformances(a: Analysed, plan: Plan | None) -> tuple[Conformance, ...]:
     """Judge every comparison of an analysed run by the protocol, headline comparisons first.
 
-    Parameters
-    ----------
-    a
-        The run.
-    plan
-        What was planned; None where nobody says.
+    - `a`: the run.
+    - `plan`: what was planned; None where nobody says.
     """
     recorded, gates = _recorded(a, plan), _by_comparison(a.gates)
     families = protocol.FAMILIES
@@ -126,10 +122,7 @@ def write(a: Analysed) -> Path:
 def read(run: Run) -> list[Conformance]:
     """Read protocol.csv of an analysed run; nothing where its analysis wrote none.
 
-    Raises
-    ------
-    DiskbookError
-        When it is damaged.
+    Raises DiskbookError when it is damaged.
     """
     path = run.folder / FILE
     return protocol.of_table(read_csv(schema.PROTOCOL, path)) if path.exists() else []

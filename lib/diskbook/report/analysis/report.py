@@ -71,19 +71,11 @@ def build(run: Run, executed: Path | None = None, target: Path | None = None) ->
     Inputs are hidden, and so are cells tagged as set-up. The page needs no network and no script, and
     its links lead somewhere. On an emulated run a banner says so, whatever the notebook shows.
 
-    Parameters
-    ----------
-    folder
-        The run.
-    executed
-        The executed notebook; by default the run's own analysis notebook.
-    target
-        Where to write; by default report.html in the run folder.
+    - `folder`: the run.
+    - `executed`: the executed notebook; by default the run's own analysis notebook.
+    - `target`: where to write; by default report.html in the run folder.
 
-    Raises
-    ------
-    DiskbookError
-        When the notebook is missing, damaged, or was not executed.
+    Raises DiskbookError when the notebook is missing, damaged, or was not executed.
     """
     source = executed or run.folder / "notebooks" / f"{run.scenario.analysis_notebook}.ipynb"
     return write(run, _read(source), target)

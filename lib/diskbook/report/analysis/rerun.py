@@ -82,10 +82,7 @@ def _fill(
 ) -> int:
     """Give each cell what it showed when it was last executed, and add executed cells that are not there.
 
-    Returns
-    -------
-    int
-        How many shown cells were never executed.
+    Returns how many shown cells were never executed.
     """
     last = {source.strip(): number for number, source in enumerate(sources)}
     missing, cells = 0, []

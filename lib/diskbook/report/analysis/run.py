@@ -335,19 +335,13 @@ def analyse(
 
     A run that was handed on without its raw folder is read from its tables.
 
-    Parameters
-    ----------
-    run
-        Name or folder of a run.
-    scenario_file
-        The scenario's file as the user named it, for what lies beside it (`companion_files.module`).
-    notebook
-        Name of the notebook that asks, which has to be that of the run's scenario.
+    - `run`: name or folder of a run.
+    - `scenario_file`: the scenario's file as the user named it, for what lies beside it
+      (`companion_files.module`).
+    - `notebook`: name of the notebook that asks, which has to be that of the run's scenario.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When there is no such run, its folder is damaged, or another notebook analyses it.
+    Raises UsageError, DiskbookError when there is no such run, its folder is damaged, or another notebook
+    analyses it.
     """
     opened = run if isinstance(run, Run) else open_run(run)
     if notebook is not None:
@@ -358,10 +352,8 @@ def analyse(
 def analyse_with(run: str, manifest: Mapping[str, Any]) -> Analysis:
     """Analyse a run with another manifest than its own, e.g. with other limits; nothing of it is kept.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When there is no such run, its raw results are not there, or its folder is damaged.
+    Raises UsageError, DiskbookError when there is no such run, its raw results are not there, or its folder
+    is damaged.
     """
     opened = open_run(run)
     return Analysis(opened, opened.scenario, manifest, store_tables.build(opened, manifest))

@@ -63,17 +63,11 @@ def diagnosed(
 ) -> Diagnosed:
     """Findings of a run, of one arm or workload where they are named.
 
-    Parameters
-    ----------
-    name, arm, workload
-        Of a run, and of the cells to tell of; None for all.
-    manifest, limits
-        Another manifest than its own, with limits for this answer alone, and what is to be said of these.
+    - `name`, `arm`, `workload`: of a run, and of the cells to tell of; None for all.
+    - `manifest`, `limits`: another manifest than its own, with limits for this answer alone, and what is to
+      be said of these.
 
-    Raises
-    ------
-    UsageError
-        When there is no such run, arm or workload.
+    Raises UsageError when there is no such run, arm or workload.
     """
     a = analyse(name) if manifest is None else analyse_with(name, manifest)
     if manifest is None and Provenance.IMPORTED in a.provenance:
@@ -107,10 +101,7 @@ def of_analysis(
 def platform_text(cells: pd.DataFrame) -> str:
     """Say which cells have evidence from the platform, and what it is, and why the others have none.
 
-    Parameters
-    ----------
-    cells
-        With the columns of `throttling.evidence.with_evidence`.
+    - `cells`: with the columns of `throttling.evidence.with_evidence`.
     """
     has = cells[cells["agrees"] != ""]
     lines = [f"evidence from the platform: {len(has)} of {len(cells)} cells"]
@@ -138,10 +129,7 @@ def _doubted(a: Analysed, places: Collection[tuple[str, str]]) -> list[str]:
 def protocol_of_run(name: str, arm: str | None = None, workload: str | None = None) -> str:
     """What each comparison of a run lacks of the protocol, of one arm or workload where they are named.
 
-    Raises
-    ------
-    UsageError
-        When there is no such run, or none of its comparisons has that arm or workload.
+    Raises UsageError when there is no such run, or none of its comparisons has that arm or workload.
     """
     return protocol_text(analyse(name), arm, workload)
 

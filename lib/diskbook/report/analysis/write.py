@@ -36,23 +36,14 @@ def export_figures(
 ) -> list[Path]:
     """Write figures into a folder, with words, numbers and snippets (`figures.export`); return their paths.
 
-    Parameters
-    ----------
-    a
-        Analysis of a run.
-    target
-        The folder; it is made.
-    look
-        Width and theme.
-    only
-        Names of the figures wanted; all by default.
-    force
-        Write over figures of another run.
+    - `a`: analysis of a run.
+    - `target`: the folder; it is made.
+    - `look`: width and theme.
+    - `only`: names of the figures wanted; all by default.
+    - `force`: write over figures of another run.
 
-    Raises
-    ------
-    UsageError
-        When there is no figure of such a name, or figures of another run are there and are to stay.
+    Raises UsageError when there is no figure of such a name, or figures of another run are there and are to
+    stay.
     """
     drawn = {picture.slug: picture for picture in figures_of(a)}
     for name in only:

@@ -20,10 +20,7 @@ def write(beside: Beside, path: Path) -> str:
     A value is this run's change between the arms over the first run's: 1.02 is 2 % slower. Rates are left
     out, since more of them is better, and so is what has no ratio.
 
-    Raises
-    ------
-    UsageError
-        When there are not two runs, whose names would tell the values apart.
+    Raises UsageError when there are not two runs, whose names would tell the values apart.
     """
     if len(beside.runs) != 2:
         raise UsageError("--bench-json takes two runs: the base, and the one that is judged")

@@ -47,12 +47,8 @@ def hours(item: Measured) -> str:
 def between(runs: Sequence[Measured], names: Iterable[str]) -> list[Change]:
     """List what is not the same in all runs.
 
-    Parameters
-    ----------
-    runs
-        The runs, in order.
-    names
-        Arms and workloads that are compared: settings of others do not count.
+    - `runs`: the runs, in order.
+    - `names`: arms and workloads that are compared: settings of others do not count.
     """
     compared = set(names)
     facts = [dict(_facts(item, compared)) for item in runs]

@@ -174,15 +174,9 @@ _UNLIKE = "a change may be one of method, tool or settings in force"
 def compare(names: Sequence[str]) -> Beside:
     """Compare runs: each one against the first.
 
-    Parameters
-    ----------
-    names
-        Names or folders of two runs or more.
+    - `names`: names or folders of two runs or more.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        As `measured.read_runs`; or when no run asked what the first one did.
+    Raises UsageError, DiskbookError as `measured.read_runs`; or when no run asked what the first one did.
     """
     runs = measured.read_runs(names)
     paired = pairs.pair(runs)

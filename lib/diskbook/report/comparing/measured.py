@@ -62,12 +62,8 @@ def difference(first: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 def words(scenario: Scenario, loads: Mapping[str, str], key: Sequence[str]) -> str:
     """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1, mean latency".
 
-    Parameters
-    ----------
-    scenario, loads
-        A scenario that has it, and its workloads in words (`sentences.workload_words`).
-    key
-        The comparison (`KEY`).
+    - `scenario`, `loads`: a scenario that has it, and its workloads in words (`sentences.workload_words`).
+    - `key`: the comparison (`KEY`).
     """
     arm, base, load, _, metric = key
     return f"{loads[load]}: {label(scenario, arm)} / {label(scenario, base)}, {METRICS.get(metric, metric)}"
@@ -94,18 +90,11 @@ _ALONE = (Provenance.EMULATED, Provenance.INVENTORY)
 class Measured:
     """A run with its comparisons, as its analysis judged them.
 
-    Attributes
-    ----------
-    letter
-        What it is called in tables: A is the run that the others are held against.
-    name
-        Name of its folder.
-    manifest
-        What the catalogue keeps of its manifest (`results.manifest.kept_of`).
-    scenario
-        Its scenario, as it was run.
-    comparisons
-        As in comparisons.csv (`schema.COMPARISONS`).
+    - `letter`: what it is called in tables: A is the run that the others are held against.
+    - `name`: name of its folder.
+    - `manifest`: what the catalogue keeps of its manifest (`results.manifest.kept_of`).
+    - `scenario`: its scenario, as it was run.
+    - `comparisons`: as in comparisons.csv (`schema.COMPARISONS`).
     """
 
     letter: str
@@ -131,11 +120,8 @@ class Measured:
 def read_runs(names: Sequence[str]) -> tuple[Measured, ...]:
     """Open runs by name or folder; one that was not analysed yet is analysed now.
 
-    Raises
-    ------
-    UsageError, DiskbookError
-        When there are fewer than two, one is named twice, is not there, is damaged or has nothing to compare,
-        or when emulated ones stand beside measured ones.
+    Raises UsageError, DiskbookError when there are fewer than two, one is named twice, is not there, is
+    damaged or has nothing to compare, or when emulated ones stand beside measured ones.
     """
     if len(names) < 2:
         raise UsageError(

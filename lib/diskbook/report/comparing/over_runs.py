@@ -54,21 +54,13 @@ class Range(NamedTuple):
 class OfRuns:
     """One comparison in all runs of a kind.
 
-    Attributes
-    ----------
-    key, family, words
-        Which it is.
-    provenance, scope, stratum
-        The kind of run: where its numbers are from, which disks they hold for, and where zone-redundant
-        disks answer, if that is known.
-    n_runs, n_withheld
-        Runs that have it, and those of them that have no ratio (a cap, a gate).
-    verdicts
-        Runs by the verdict of their own analysis.
-    range
-        Of the ratios; None where there is none.
-    between
-        Spread between the runs; None of fewer than three.
+    - `key`, `family`, `words`: which it is.
+    - `provenance`, `scope`, `stratum`: the kind of run: where its numbers are from, which disks they hold
+      for, and where zone-redundant disks answer, if that is known.
+    - `n_runs`, `n_withheld`: runs that have it, and those of them that have no ratio (a cap, a gate).
+    - `verdicts`: runs by the verdict of their own analysis.
+    - `range`: of the ratios; None where there is none.
+    - `between`: spread between the runs; None of fewer than three.
     """
 
     key: tuple[str, ...]
@@ -109,17 +101,10 @@ class OverRuns:
 def compare(scenario: str, place: str | None = None) -> OverRuns:
     """Compare a scenario over all its runs.
 
-    Parameters
-    ----------
-    scenario
-        Its name.
-    place
-        Folder of runs, or address of a store; by default this user's folder.
+    - `scenario`: its name.
+    - `place`: folder of runs, or address of a store; by default this user's folder.
 
-    Raises
-    ------
-    UsageError
-        When no run there is of that scenario, or none compares anything.
+    Raises UsageError when no run there is of that scenario, or none compares anything.
     """
     seen = neighbours.catalogue.view(place).tell()
     runs = seen.frame("runs", scenario, _RUNS)

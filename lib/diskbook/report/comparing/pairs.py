@@ -32,22 +32,13 @@ _MOST = 99
 class Pair(NanEqual):
     """One comparison in two runs.
 
-    Attributes
-    ----------
-    first, other
-        The runs' letters.
-    ratios
-        Of the runs, as their analyses have them (rows of comparisons.csv in the scope).
-    strata
-        In which zone the disks of each run answer, where that is known (`stratum`).
-    estimate
-        Log of the ratio of ratios, other / first; NaN where there is none.
-    p, p_adjusted
-        Of "the ratios are one", as it is, and among all that were compared.
-    verdict
-        Difference, equivalent or inconclusive; None where it may not be judged.
-    notes
-        Why, and what to do.
+    - `first`, `other`: the runs' letters.
+    - `ratios`: of the runs, as their analyses have them (rows of comparisons.csv in the scope).
+    - `strata`: in which zone the disks of each run answer, where that is known (`stratum`).
+    - `estimate`: log of the ratio of ratios, other / first; NaN where there is none.
+    - `p`, `p_adjusted`: of "the ratios are one", as it is, and among all that were compared.
+    - `verdict`: difference, equivalent or inconclusive; None where it may not be judged.
+    - `notes`: why, and what to do.
     """
 
     key: tuple[str, ...]

@@ -45,13 +45,9 @@ _AS_JUDGED = ("verdict", "warnings", *COLUMNS[COLUMNS.index("scope") :])
 class Answers:
     """Headline ratios of runs.
 
-    Attributes
-    ----------
-    rows
-        A row a run and headline comparison (`COLUMNS`), question by question; `hour` is that of UTC in which
-        the run was begun, and `ratio` NaN where it is refused.
-    unread
-        Why a run is not among them, by its label.
+    - `rows`: a row a run and headline comparison (`COLUMNS`), question by question; `hour` is that of UTC in
+      which the run was begun, and `ratio` NaN where it is refused.
+    - `unread`: why a run is not among them, by its label.
     """
 
     rows: pd.DataFrame
@@ -75,10 +71,8 @@ class Answers:
 def read(names: Mapping[str, str]) -> Answers:
     """Read the headline answers of finished runs.
 
-    Parameters
-    ----------
-    names
-        Labels of the runs, by name, folder or address. One that cannot be read is named, with the reason.
+    - `names`: labels of the runs, by name, folder or address. One that cannot be read is named, with the
+      reason.
     """
     questions: Questions = {}
     rows: list[dict[str, Any]] = []

@@ -30,15 +30,9 @@ def judge(beside: Beside, share: float) -> Outcome:
     A comparison that gets no verdict (one replicate, a cap, an interim run) tells nothing, whatever its
     numbers are. Not to tell counts for headline comparisons; where there are none, for all.
 
-    Parameters
-    ----------
-    share
-        E.g. 0.05; the worse side of a rate begins at 1 / 1.05, so that both are alike in logs.
+    - `share`: e.g. 0.05; the worse side of a rate begins at 1 / 1.05, so that both are alike in logs.
 
-    Returns
-    -------
-    Outcome
-        3 when one is worse, else 4 when one cannot be told, else 0.
+    Returns 3 when one is worse, else 4 when one cannot be told, else 0.
     """
     worse = [pair for pair in beside.pairs if pair.verdict is not None and _is_worse(pair, share)]
     if worse:

@@ -49,13 +49,9 @@ _NO_HOUR = " The emulator plays neither regions nor times of day: its cells say 
 def campaign_map(panels: Mapping[str, pd.DataFrame], title: str, batch: str, provenance: str) -> Picture:
     """Draw the changes in a batch's runs by place and hour.
 
-    Parameters
-    ----------
-    panels
-        By comparison in words: a row a cell with `place`, `hour` (at which its column begins, UTC), `n`,
-        `ratio` and `half_pct` (half of the interval in percent), NaN where there is none.
-    title, batch, provenance
-        Its finding, name of the batch, and where its numbers come from.
+    - `panels`: by comparison in words: a row a cell with `place`, `hour` (at which its column begins, UTC),
+      `n`, `ratio` and `half_pct` (half of the interval in percent), NaN where there is none.
+    - `title`, `batch`, `provenance`: its finding, name of the batch, and where its numbers come from.
     """
     places = {name: list(dict.fromkeys(frame["place"])) for name, frame in panels.items()}
     rows = [max(1, len(names)) for names in places.values()]

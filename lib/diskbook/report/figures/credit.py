@@ -37,18 +37,11 @@ def credit(
 ) -> Picture:
     """Draw the rate within the trials of a workload whose disk bursts on credit.
 
-    Parameters
-    ----------
-    trials, series
-        Tables of a run.
-    looks
-        Looks of arms.
-    workload
-        Name of the workload.
-    scale
-        Share of Azure's burst bucket that was played; 1 is Azure's own.
-    run
-        Name of the run.
+    - `trials`, `series`: tables of a run.
+    - `looks`: looks of arms.
+    - `workload`: name of the workload.
+    - `scale`: share of Azure's burst bucket that was played; 1 is Azure's own.
+    - `run`: name of the run.
     """
     totals = limits.trial_totals(trials[trials["workload"] == workload])
     kept = whole_intervals(series[series["trial"].isin(totals["trial"])])

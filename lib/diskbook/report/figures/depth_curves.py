@@ -79,18 +79,11 @@ def depth_curves(
 ) -> Picture:
     """Draw the rate over threads, a panel a block size and direction.
 
-    Parameters
-    ----------
-    totals
-        Trials of the sweep (`totals.trial_totals`).
-    caps
-        Lowest limit in force of each curve: `arm, kind, block_size_bytes, iops, mb_s, words`.
-    knees
-        From `knee.knees`, one row a curve.
-    looks, queue_depth
-        Looks of arms; outstanding a thread, or 1 for a sweep over I/Os in flight.
-    title, run
-        Finding and name of the run.
+    - `totals`: trials of the sweep (`totals.trial_totals`).
+    - `caps`: lowest limit in force of each curve: `arm, kind, block_size_bytes, iops, mb_s, words`.
+    - `knees`: from `knee.knees`, one row a curve.
+    - `looks`, `queue_depth`: looks of arms; outstanding a thread, or 1 for a sweep over I/Os in flight.
+    - `title`, `run`: finding and name of the run.
     """
     data = totals[DRAWN].assign(threads=totals["outstanding"] / queue_depth).reset_index(drop=True)
     places = sorted({Curve(*place) for place in zip(data["kind"], data["block_size_bytes"], strict=True)},

@@ -125,10 +125,7 @@ def export_all(pictures: Sequence[Picture], folder: Path, look: Look = USUAL) ->
 def refuse_others(pictures: Iterable[Picture], folder: Path, look: Look = USUAL) -> None:
     """Refuse to write over figures of another run, told by the run that their <slug>.json names.
 
-    Raises
-    ------
-    UsageError
-        When a file is there that is not of the same run, or of no run that is known.
+    Raises UsageError when a file is there that is not of the same run, or of no run that is known.
     """
     for picture in pictures:
         there = [name for name in _names(picture.slug, look) if (folder / name).exists()]

@@ -47,18 +47,11 @@ def forest(
 ) -> Picture:
     """Draw ratios of latency with their intervals.
 
-    Parameters
-    ----------
-    table
-        Comparisons (`schema.COMPARISONS`).
-    looks
-        Look of each arm, of which the label is drawn.
-    words
-        Workloads in words, e.g. "4K random write, depth 1".
-    title
-        States the finding.
-    run
-        Name of the run.
+    - `table`: comparisons (`schema.COMPARISONS`).
+    - `looks`: look of each arm, of which the label is drawn.
+    - `words`: workloads in words, e.g. "4K random write, depth 1".
+    - `title`: states the finding.
+    - `run`: name of the run.
     """
     data = rows(table)
     lines = _layout(data)

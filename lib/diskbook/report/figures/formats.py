@@ -68,16 +68,10 @@ _PAINT = re.compile(r"(?:^|;) *(fill|stroke): (#[0-9a-f]{6}|none)(?=;|$)")
 def render_svg(figure: Figure, metadata: Mapping[str, str | None], width_px: int, theme: Theme) -> bytes:
     """Render as SVG of a width in pixels.
 
-    Parameters
-    ----------
-    figure
-        What to render; its layout is as it stands.
-    metadata
-        Title, description and source.
-    width_px
-        Width on a page; the figure was drawn for it.
-    theme
-        Colours; `auto` has those of both pages in it, as variables, which follow the reader's page.
+    - `figure`: what to render; its layout is as it stands.
+    - `metadata`: title, description and source.
+    - `width_px`: width on a page; the figure was drawn for it.
+    - `theme`: colours; `auto` has those of both pages in it, as variables, which follow the reader's page.
     """
     buffer = io.BytesIO()
     # Identifiers are hashed from the salt, which `RC` fixes.

@@ -58,14 +58,9 @@ LACKS = {
 def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, provenance: str) -> Picture:
     """Draw latency against the rate that was held, a panel a load and arm.
 
-    Parameters
-    ----------
-    points
-        From `evidence.load_curve_points`: three rates or more of each curve.
-    looks
-        Looks of arms.
-    run, provenance
-        Name of the run, and where its numbers come from.
+    - `points`: from `evidence.load_curve_points`: three rates or more of each curve.
+    - `looks`: looks of arms.
+    - `run`, `provenance`: name of the run, and where its numbers come from.
     """
     points = _masked(points)
     every = [(kind, arm) for kind in dict.fromkeys(points["kind"]) for arm in looks

@@ -38,18 +38,11 @@ def drives(
 ) -> Picture:
     """Draw every trial's rate of a workload by arm, and a bar where the lowest limit lies.
 
-    Parameters
-    ----------
-    trials
-        Table of a run.
-    predictions
-        From `expected.predicted`.
-    looks
-        Looks of arms.
-    load
-        Name of the figure, workload, "iops" or "mb_s", and the workload in words.
-    run
-        Name of the run.
+    - `trials`: table of a run.
+    - `predictions`: from `expected.predicted`.
+    - `looks`: looks of arms.
+    - `load`: name of the figure, workload, "iops" or "mb_s", and the workload in words.
+    - `run`: name of the run.
     """
     slug, workload, kind, words = load
     totals = limits.trial_totals(trials)

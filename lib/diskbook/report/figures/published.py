@@ -39,11 +39,8 @@ SPREAD = 0.56
 def shares(assessed: pd.DataFrame) -> Picture:
     """Draw each published figure at its share of the limit it sits on, or of the nearest one.
 
-    Parameters
-    ----------
-    assessed
-        From `diskbook.report.analysis.published.figures.assess`; figures without a known share are left
-        out, and counted in the note.
+    - `assessed`: from `diskbook.report.analysis.published.figures.assess`; figures without a known share are
+      left out, and counted in the note.
     """
     measured = assessed[(assessed["label"] != Label.STATED) & (assessed["tool"] != "quoted")]
     data = measured.loc[measured["share"].notna(), ["article", "metric", "base", "unit", "share", "on_cap"]]

@@ -44,20 +44,13 @@ def runs_forest(
 ) -> Picture:
     """Draw the ratios of runs with their intervals, one panel a comparison.
 
-    Parameters
-    ----------
-    rows
-        `comparison` in words, `run` (its letter), `ratio`, `ci_low`, `ci_high`, `level`, `n_replicates`,
-        `n_blocks`, `scope`, `differs` (from the first run, after adjustment), `is_latency`; the first run
-        first.
-    spreads
-        Spread between runs in words, by comparison.
-    names
-        Names of runs by letter.
-    title
-        States the finding.
-    provenance, source
-        Where the numbers come from; names of the runs, with the line on their source.
+    - `rows`: `comparison` in words, `run` (its letter), `ratio`, `ci_low`, `ci_high`, `level`,
+      `n_replicates`, `n_blocks`, `scope`, `differs` (from the first run, after adjustment), `is_latency`; the
+      first run first.
+    - `spreads`: spread between runs in words, by comparison.
+    - `names`: names of runs by letter.
+    - `title`: states the finding.
+    - `provenance`, `source`: where the numbers come from; names of the runs, with the line on their source.
     """
     data = pd.DataFrame(rows)
     groups = {str(name): group for name, group in data.groupby("comparison", sort=False)}

@@ -46,16 +46,10 @@ def strip(
 ) -> Picture:
     """Draw the mean total latency of every finished trial, a panel a workload, a line a replicate.
 
-    Parameters
-    ----------
-    trials
-        Table of a run.
-    looks, words
-        Looks of arms, workloads in words.
-    workloads
-        Names of those to draw, in order.
-    title, run
-        Finding and name of the run.
+    - `trials`: table of a run.
+    - `looks`, `words`: looks of arms, workloads in words.
+    - `workloads`: names of those to draw, in order.
+    - `title`, `run`: finding and name of the run.
     """
     totals = limits.trial_totals(trials)
     data = totals[totals["workload"].isin(workloads)]

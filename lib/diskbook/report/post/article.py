@@ -47,14 +47,9 @@ _RATIOS, _STRIP = "ratios", "all-trials"
 def post(a: Analysis, pictures: Sequence[Picture], folder: str) -> str:
     """Write a post; figures are linked in the folder named, which lies beside it.
 
-    Parameters
-    ----------
-    a
-        Analysis of a run.
-    pictures
-        Its figures, as `chosen` picks them.
-    folder
-        Name of their folder.
+    - `a`: analysis of a run.
+    - `pictures`: its figures, as `chosen` picks them.
+    - `folder`: name of their folder.
     """
     title, opening = answer.title(a), answer.opening(a)
     parts = [
@@ -93,10 +88,7 @@ def chosen(a: Analysis, pictures: Sequence[Picture], names: Sequence[str] = ()) 
     They are the first of the analysis notebook, which leads with its answer, and the one after it. The strip
     of all trials is a last resort.
 
-    Raises
-    ------
-    UsageError
-        When there is no figure of such a name, or more are named than a post has.
+    Raises UsageError when there is no figure of such a name, or more are named than a post has.
     """
     drawn = {picture.slug: picture for picture in pictures}
     for name in names:
@@ -159,12 +151,8 @@ _OWNER = re.compile(re.escape(owner_line("@")).replace("@", r"(\S+)") + r"\s*$")
 def contents(a: Analysis, names: Sequence[str] = ()) -> dict[str, bytes]:
     """Render a post: its files by their path beside each other, the Markdown first.
 
-    Parameters
-    ----------
-    a
-        Analysis of a run.
-    names
-        Names of its figures; by default the two that carry the answer.
+    - `a`: analysis of a run.
+    - `names`: names of its figures; by default the two that carry the answer.
     """
     name = name_of(a.run)
     pictures = chosen(a, analysis_write.figures_of(a), names)
@@ -179,10 +167,7 @@ def write(a: Analysis, out: Path | None = None, names: Sequence[str] = (), *, fo
 
     What an earlier post of the run has, and this one has not, is removed.
 
-    Raises
-    ------
-    UsageError
-        When a post of another run is there, or a folder of no post, and is to stay.
+    Raises UsageError when a post of another run is there, or a folder of no post, and is to stay.
     """
     target = (out or folder_of(a.run)) / f"{name_of(a.run)}.md"
     if not force:
@@ -205,10 +190,7 @@ def _replace(target: Path, files: Mapping[str, bytes]) -> None:
 def refuse_others(run: Run, target: Path) -> None:
     """Refuse to write over the post of another run, told by the run that its last line names.
 
-    Raises
-    ------
-    UsageError
-        When one is there, or figures without a post.
+    Raises UsageError when one is there, or figures without a post.
     """
     owner = _owner(target)
     figures = target.with_name(target.stem)

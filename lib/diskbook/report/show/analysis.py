@@ -15,12 +15,8 @@ from diskbook.stats.diagnosis import Diagnosis, Finding
 def section(findings: Sequence[Finding], labels: Mapping[str, str], words: Mapping[str, str]) -> Html:
     """Count the cells of each verdict; folded, each cell with what holds it and what helps.
 
-    Parameters
-    ----------
-    findings
-        From `throttling.diagnosis.findings`.
-    labels, words
-        Arms and workloads in words, by name.
+    - `findings`: from `throttling.diagnosis.findings`.
+    - `labels`, `words`: arms and workloads in words, by name.
     """
     if not findings:
         return Html("<p>Nothing was measured yet.</p>")

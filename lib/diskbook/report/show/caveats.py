@@ -15,12 +15,8 @@ _MOST_NAMED = 2
 def sentences(items: Sequence[Doubt], n_trials: int) -> list[str]:
     """Say each kind of doubt once, worst kind first; nothing where there is none.
 
-    Parameters
-    ----------
-    items
-        From `stats.compare.Compared`.
-    n_trials
-        Finished trials of the run.
+    - `items`: from `stats.compare.Compared`.
+    - `n_trials`: finished trials of the run.
     """
     return [_sentence(kind, of_kind, n_trials) for kind, of_kind in _by_kind(items).items()]
 

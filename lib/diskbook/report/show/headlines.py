@@ -30,12 +30,8 @@ _NAMES = ["arm", "base_arm", "workload", "metric"]
 class Headlines:
     """Headline comparisons of a run, in the order fixed before it.
 
-    Attributes
-    ----------
-    rows
-        One a comparison and direction (`sentences.chosen`).
-    place
-        Of the one that leads: the first that is decided, else the first.
+    - `rows`: one a comparison and direction (`sentences.chosen`).
+    - `place`: of the one that leads: the first that is decided, else the first.
     """
 
     rows: tuple[Row, ...]

@@ -19,12 +19,8 @@ _LOGICAL = re.compile(r"\bzone ([123])\b(?! \(az)")
 def words(cloud: str, region: str, profile: str | None) -> str:
     """Name a place: the region, on Azure; elsewhere there is none, and its name is only what was asked for.
 
-    Parameters
-    ----------
-    cloud, region
-        As the run was asked for.
-    profile
-        What the emulator plays.
+    - `cloud`, `region`: as the run was asked for.
+    - `profile`: what the emulator plays.
     """
     if cloud == "emulator":
         return f"profile {profile or 'default'}, as in {region}"

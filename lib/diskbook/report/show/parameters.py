@@ -22,10 +22,7 @@ def check_parameters() -> None:
 
     Only papermill's cell counts: whatever an analyst assigns in JupyterLab is left alone.
 
-    Raises
-    ------
-    UsageError
-        When no notebook of the workbook has such a parameter, or its value is of another type.
+    Raises UsageError when no notebook of the workbook has such a parameter, or its value is of another type.
     """
     shell: Any = get_ipython()
     if shell is not None:

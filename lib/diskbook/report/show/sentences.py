@@ -37,12 +37,8 @@ _FACTS: tuple[Callable[[Workload], str], ...] = (
 def apart(words: Mapping[str, str], loads: Sequence[Workload]) -> dict[str, str]:
     """Add to words that several loads share what tells these apart; where no fact does, their names.
 
-    Parameters
-    ----------
-    words
-        Of every load, by its name.
-    loads
-        All of them.
+    - `words`: of every load, by its name.
+    - `loads`: all of them.
     """
     alike: dict[str, list[Workload]] = {}
     for item in loads:
@@ -315,10 +311,7 @@ def more_measuring(
 
     With one replicate more blocks narrow "these disks" only.
 
-    Parameters
-    ----------
-    cost
-        Of one replicate more, which the last line then has.
+    - `cost`: of one replicate more, which the last line then has.
     """
     rows = chosen(comparisons[comparisons["family"] == "headline"])
     several = rows["workload"].duplicated(keep=False)

@@ -41,21 +41,12 @@ _PLAIN = re.compile(r"[A-Za-z0-9 #_.,:/\\-]+")
 def command(workload: Workload, target: Target, *, seed: int = 1, offset: int = 0) -> Job:
     """Build the measurement of one trial.
 
-    Parameters
-    ----------
-    workload
-        What to offer.
-    target
-        Where.
-    seed
-        Fixes the offsets drawn; a line given word for word keeps its own.
-    offset
-        Where on the target the working set begins, in bytes.
+    - `workload`: what to offer.
+    - `target`: where.
+    - `seed`: fixes the offsets drawn; a line given word for word keeps its own.
+    - `offset`: where on the target the working set begins, in bytes.
 
-    Raises
-    ------
-    UsageError
-        For what DiskSpd, or the release that the machines have, cannot do.
+    Raises UsageError for what DiskSpd, or the release that the machines have, cannot do.
     """
     if workload.verbatim is not None:
         return _verbatim(parse(workload.verbatim), target)
@@ -101,19 +92,11 @@ def prefill_command(size_bytes: int, target: Target, written: Measurement | None
     DiskSpd writes for a time, not an amount: what it wrote must be held against the size. One thread goes
     through the part from its beginning, so that as many bytes as it holds are all of it.
 
-    Parameters
-    ----------
-    size_bytes
-        Of the part.
-    target
-        The disk, or the file on a volume, which is made.
-    written
-        What the job before has written, at a rate that tells how long the next one must take.
+    - `size_bytes`: of the part.
+    - `target`: the disk, or the file on a volume, which is made.
+    - `written`: what the job before has written, at a rate that tells how long the next one must take.
 
-    Returns
-    -------
-    Job or None
-        None when all of it is written.
+    Returns none when all of it is written.
     """
     seconds = _seconds(size_bytes, FILL_BLOCK_BYTES, written)
     if seconds is None:
@@ -141,15 +124,9 @@ def overwrite_command(size_bytes: int, target: Target, written: Measurement | No
     DiskSpd keeps no map of the blocks it wrote, so it meets some twice and some not at all: of n blocks in n
     writes 1 - (1 - 1/n)^n, which is 63 % (1 - 1/e).
 
-    Parameters
-    ----------
-    size_bytes, target, written
-        As for `prefill_command`; a file is there already.
+    - `size_bytes`, `target`, `written`: as for `prefill_command`; a file is there already.
 
-    Returns
-    -------
-    Job or None
-        None when so much is written.
+    Returns none when so much is written.
     """
     seconds = _seconds(size_bytes, OVERWRITE_BLOCK_BYTES, written)
     if seconds is None:
@@ -198,19 +175,11 @@ def version(number: str) -> str:
 def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None = None) -> Measurement:
     """Read what DiskSpd left.
 
-    Parameters
-    ----------
-    text
-        Its streams: `stdout` with the XML, `stderr`.
-    source
-        Name of the output, for messages.
-    runtime_s
-        How long it was to measure; when given, a result that is much shorter is refused.
+    - `text`: its streams: `stdout` with the XML, `stderr`.
+    - `source`: name of the output, for messages.
+    - `runtime_s`: how long it was to measure; when given, a result that is much shorter is refused.
 
-    Raises
-    ------
-    UnusableError
-        With DiskSpd's own message where it has one.
+    Raises UnusableError with DiskSpd's own message where it has one.
     """
     complaint = _complaint(text)
     try:

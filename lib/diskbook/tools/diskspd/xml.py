@@ -92,22 +92,12 @@ def _rate(node: Node, block_size_bytes: int) -> float | None:
 def profile_load(profile: Node | None, flags: list[str]) -> tuple[Load, list[str]]:
     """Join the targets of a time span: outstanding I/Os and rates add up; what differs is left out and told.
 
-    Parameters
-    ----------
-    profile
-        The profile's TimeSpan, or None when the file has none.
-    flags
-        Sentences are added to it.
+    - `profile`: the profile's TimeSpan, or None when the file has none.
+    - `flags`: sentences are added to it.
 
-    Returns
-    -------
-    tuple
-        The load, and the paths of its targets.
+    Returns the load, and the paths of its targets.
 
-    Raises
-    ------
-    ValueError
-        When a number in it is none.
+    Raises ValueError when a number in it is none.
     """
     nodes = list(profile.all("Targets", "Target")) if profile else []
     targets = [_target(node) for node in nodes]
@@ -206,22 +196,12 @@ NO_LATENCY = "no latencies were measured (-L was not given)"
 def parse(text: str, source: str) -> Parsed:
     """Read the XML of one or several runs of DiskSpd, with whatever stands before it.
 
-    Parameters
-    ----------
-    text
-        The file.
-    source
-        Its name, for messages.
+    - `text`: the file.
+    - `source`: its name, for messages.
 
-    Returns
-    -------
-    Parsed
-        A measurement a time span. The file's flags name the time spans that could not be used.
+    Returns a measurement a time span. The file's flags name the time spans that could not be used.
 
-    Raises
-    ------
-    UnusableError
-        When nothing in it can be used; names the line where it can.
+    Raises UnusableError when nothing in it can be used; names the line where it can.
     """
     flags: list[str] = []
     versions: set[str] = set()

@@ -31,10 +31,7 @@ def rw_suffix(line: Arguments) -> str:
 def line_options(line: Arguments) -> list[str]:
     """Options for alignment, place, content and mixed patterns.
 
-    Raises
-    ------
-    UsageError
-        For what fio cannot do; names the argument.
+    Raises UsageError for what fio cannot do; names the argument.
     """
     for what, asked in _cannot(line):
         if asked:
@@ -119,25 +116,16 @@ def command(
     completion alone. Sequential threads each have their own part of the working set, unless a line of
     DiskSpd says otherwise.
 
-    Parameters
-    ----------
-    workload
-        What to offer.
-    target
-        Where.
-    seed
-        Fixes the offsets drawn, so that they differ between trials and can be repeated.
-    offset
-        Where on the target the working set begins, in bytes.
-    each_io
-        Whether a held rate is offered by as many jobs as I/Os may be outstanding, of one I/O each, and the
-        log of latencies has a line for every I/O, about 27 bytes (6 when packed), from which `held_rate`
-        tells how late the disk made each; otherwise both logs are averaged over the grain of the series.
+    - `workload`: what to offer.
+    - `target`: where.
+    - `seed`: fixes the offsets drawn, so that they differ between trials and can be repeated.
+    - `offset`: where on the target the working set begins, in bytes.
+    - `each_io`: whether a held rate is offered by as many jobs as I/Os may be outstanding, of one I/O each,
+      and the log of latencies has a line for every I/O, about 27 bytes (6 when packed), from which
+      `held_rate` tells how late the disk made each; otherwise both logs are averaged over the grain of the
+      series.
 
-    Raises
-    ------
-    UsageError
-        When fio cannot reach the device.
+    Raises UsageError when fio cannot reach the device.
     """
     line = parse(workload.verbatim) if workload.verbatim else None
     if each_io and line is None:
@@ -231,14 +219,9 @@ def _limit_s(size_bytes: int) -> float:
 def verify_write_command(target: Target, *, size_bytes: int, offset: int = 0, seed: int = 1) -> Job:
     """Build the writing of a region in blocks that carry their place and a checksum.
 
-    Parameters
-    ----------
-    target
-        The disk as seen from the zone that writes.
-    size_bytes, offset
-        The region, in bytes; multiples of 64 KiB.
-    seed
-        Of the data written.
+    - `target`: the disk as seen from the zone that writes.
+    - `size_bytes`, `offset`: the region, in bytes; multiples of 64 KiB.
+    - `seed`: of the data written.
     """
     checks = ["--rw=write", "--do_verify=0", "--randrepeat=0", f"--randseed={seed}", "--end_fsync=1"]
     return _verify(target, size_bytes, offset, checks)

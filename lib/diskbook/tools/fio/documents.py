@@ -39,19 +39,11 @@ class Document:
 def documents(text: str, source: str, *, all_whole: bool = False) -> list[Document]:
     """Find all documents of fio.
 
-    Parameters
-    ----------
-    text
-        With whatever stands before, between and after them.
-    source
-        Its name, for messages.
-    all_whole
-        Refuse the text when one of its documents is damaged.
+    - `text`: with whatever stands before, between and after them.
+    - `source`: its name, for messages.
+    - `all_whole`: refuse the text when one of its documents is damaged.
 
-    Raises
-    ------
-    UnusableError
-        When there is none, or none that can be read; names the line where it can.
+    Raises UnusableError when there is none, or none that can be read; names the line where it can.
     """
     pieces: list[Document] = []
     failures: list[UnusableError] = []

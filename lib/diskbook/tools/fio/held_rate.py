@@ -77,19 +77,12 @@ class LatencyLog:
 def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
     """Read the log of one job.
 
-    Parameters
-    ----------
-    stream
-        Of bytes.
-    source
-        Its name, for messages.
-    unit_ns
-        1, or 1000 for fio before version 3.
+    - `stream`: of bytes.
+    - `source`: its name, for messages.
+    - `unit_ns`: 1, or 1000 for fio before version 3.
 
-    Raises
-    ------
-    UnusableError
-        When a line is none of a log, or values are averages (log_avg_msec): these say nothing of single I/Os.
+    Raises UnusableError when a line is none of a log, or values are averages (log_avg_msec): these say
+    nothing of single I/Os.
     """
     sums: dict[int, _Sums] = {}
     sizes: Ints | None = None

@@ -42,19 +42,11 @@ _NOT_TOLD = "other jobs were summed with it (group_reporting), and what each of 
 def check_groups(options: Mapping[str, Any], load: Load, directions: Mapping[str, Direction]) -> None:
     """Refuse a sum of unlike jobs.
 
-    Parameters
-    ----------
-    options
-        Of the job that is named.
-    load
-        What they ask for.
-    directions
-        What was done.
+    - `options`: of the job that is named.
+    - `load`: what they ask for.
+    - `directions`: what was done.
 
-    Raises
-    ------
-    ValueError
-        When something else was done; says what.
+    Raises ValueError when something else was done; says what.
     """
     if not options:
         return
@@ -114,12 +106,8 @@ def with_others(load: Load, directions: Mapping[str, Direction], flags: list[str
 def lacking(entries: int, options: Mapping[str, Any], load: Load, directions: Mapping[str, Direction]) -> str:
     """Say that clones of a job are missing; empty where all are there, or nothing shows that one is not.
 
-    Parameters
-    ----------
-    entries
-        Entries of the file that are clones of this job.
-    options, load, directions
-        What they ask for, and what was done.
+    - `entries`: entries of the file that are clones of this job.
+    - `options`, `load`, `directions`: what they ask for, and what was done.
     """
     clones, depth = load.threads or 1, load.queue_depth
     if entries > 1:
@@ -156,10 +144,7 @@ class Job:
 def joined(document: Document) -> Measurement:
     """Measure all jobs of a document as one: those of a live run began together and ended together.
 
-    Raises
-    ------
-    ValueError
-        When it cannot be used; says why.
+    Raises ValueError when it cannot be used; says why.
     """
     return measurement_of(_together(document), document)
 

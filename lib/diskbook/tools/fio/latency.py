@@ -59,10 +59,7 @@ def read(part: Mapping[str, Any], ios: int) -> Latency | None:
 
     Where the total alone was not (disable_lat), that of completion stands in for it.
 
-    Raises
-    ------
-    ValueError
-        When a number in it is none.
+    Raises ValueError when a number in it is none.
     """
     for name in ("lat", "clat"):
         section = _section(part, name)
@@ -134,10 +131,7 @@ def join(parts: Sequence[Latency], flags: list[str]) -> dict[str, Any]:
 def mean_ns(part: Mapping[str, Any], name: str) -> tuple[int, float]:
     """Read the number of samples and the mean, in ns, of a kind of latency (clat, slat); none is 0 samples.
 
-    Raises
-    ------
-    ValueError
-        When a number in it is none.
+    Raises ValueError when a number in it is none.
     """
     section = _section(part, name)
     if section is None:
@@ -239,18 +233,11 @@ def taken_alone(
     cannot have taken longer than the job did (Little's law), and where they seem to, writes count twice.
     Where a write completes in less than fio itself needs between two commits (some 15 us) it cannot be told.
 
-    Parameters
-    ----------
-    directions
-        Of the job, all its threads together.
-    writes
-        What fio's JSON has of the writes of each of its entries.
-    load
-        What was asked for.
-    engine
-        fio's ioengine.
-    flags
-        Gets a sentence where syncs are changed.
+    - `directions`: of the job, all its threads together.
+    - `writes`: what fio's JSON has of the writes of each of its entries.
+    - `load`: what was asked for.
+    - `engine`: fio's ioengine.
+    - `flags`: gets a sentence where syncs are changed.
     """
     write, sync = directions.get("write"), directions.get("sync")
     if engine != ENGINE or load.queue_depth != 1 or write is None or sync is None:

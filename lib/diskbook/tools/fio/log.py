@@ -75,10 +75,7 @@ def stacked(logs: Sequence[Rows]) -> Rows:
 def read_rows(content: bytes, source: str) -> tuple[Rows, tuple[str, ...]]:
     """Read a whole log of moderate size; return its rows, and flags.
 
-    Raises
-    ------
-    UnusableError
-        When a line, which is named, is none of a log.
+    Raises UnusableError when a line, which is named, is none of a log.
     """
     blocks = list(blocks_of(io.BytesIO(content), source, len(content) + 1))
     if not blocks:
@@ -120,10 +117,7 @@ def blocks_of(stream: BinaryIO, source: str, size: int = 0) -> Iterator[Block]:
 def parse_block(block: Block, source: str, *, sizes: bool = True) -> Rows:
     """Read the numbers of a block; block sizes take a tenth of the time and are read where they are wanted.
 
-    Raises
-    ------
-    UnusableError
-        Names the first line, counted within the block, that is none of a log.
+    Raises UnusableError: names the first line, counted within the block, that is none of a log.
     """
     if not block.content or block.content.isspace():
         return no_rows()
@@ -261,19 +255,11 @@ def series_of(latency: Rows, iops: Rows, interval_s: float, unit_iops: float = 1
     Latency is the mean over jobs, weighted by each job's IOPS in that interval. A rest shorter than half an
     interval at the end is left out.
 
-    Parameters
-    ----------
-    latency, iops
-        The two logs; that of the latency may be empty.
-    interval_s
-        log_avg_msec / 1000.
-    unit_iops
-        IOPS that a value of the second log stands for, where it is one of bandwidth.
+    - `latency`, `iops`: the two logs; that of the latency may be empty.
+    - `interval_s`: log_avg_msec / 1000.
+    - `unit_iops`: IOPS that a value of the second log stands for, where it is one of bandwidth.
 
-    Returns
-    -------
-    dict
-        Series by direction (read, write); empty for a trial shorter than two intervals.
+    Returns series by direction (read, write); empty for a trial shorter than two intervals.
     """
     rates, means = _averages(iops, interval_s, unit_iops), _averages(latency, interval_s, 1.0)
     if rates.interval.max(initial=0) < 2:

@@ -50,21 +50,13 @@ def whole(options: Options, name: str, default: int | None = None, greatest: int
 def load(options: Options, jobs: int, alone_pct: float, flags: list[str]) -> Load:
     """Read what a job was asked for.
 
-    Parameters
-    ----------
-    options
-        Global and job options together.
-    jobs
-        Entries of the output that are clones of this job; with group_reporting one stands for all.
-    alone_pct
-        Share of I/Os that fio saw with one in flight (its "1" of iodepth_level), in %; NaN when not told.
-    flags
-        Sentences are added to it.
+    - `options`: global and job options together.
+    - `jobs`: entries of the output that are clones of this job; with group_reporting one stands for all.
+    - `alone_pct`: share of I/Os that fio saw with one in flight (its "1" of iodepth_level), in %; NaN when
+      not told.
+    - `flags`: sentences are added to it.
 
-    Returns
-    -------
-    Load
-        What the options do not tell is None, also where they say that it varies.
+    Returns what the options do not tell is None, also where they say that it varies.
     """
     if not options:
         flags.append("the file does not repeat the options: depth, threads and block size are not known")

@@ -26,21 +26,12 @@ def parse_output(
 ) -> Measurement:
     """Read fio's JSON output of one call, all its jobs together.
 
-    Parameters
-    ----------
-    text
-        What fio wrote on standard output; of several documents (status-interval) the last counts.
-    source
-        Name of the output, for messages.
-    messages
-        What it wrote on standard error, quoted when something is wrong.
-    runtime_s
-        How long it was to measure; when given, a result that is much shorter is refused.
+    - `text`: what fio wrote on standard output; of several documents (status-interval) the last counts.
+    - `source`: name of the output, for messages.
+    - `messages`: what it wrote on standard error, quoted when something is wrong.
+    - `runtime_s`: how long it was to measure; when given, a result that is much shorter is refused.
 
-    Raises
-    ------
-    UnusableError
-        No output, cut JSON, an error reported by fio, no I/O at all, or a trial cut short.
+    Raises UnusableError: no output, cut JSON, an error reported by fio, no I/O at all, or a trial cut short.
     """
     start = _LINE_WITH_BRACE.search(text)
     complaint = _complaint(f"{text[: start.start()] if start else text}\n{messages}")
@@ -59,24 +50,13 @@ def parse_output(
 def parse_logs(lat_text: str, iops_text: str, interval_s: float, source: str) -> dict[str, Series]:
     """Read the latency and IOPS logs of a trial (per_job_logs=0, log_avg_msec set) as series.
 
-    Parameters
-    ----------
-    lat_text, iops_text
-        The two logs; empty where fio left none.
-    interval_s
-        log_avg_msec / 1000.
-    source
-        Name of the trial's output, for messages.
+    - `lat_text`, `iops_text`: the two logs; empty where fio left none.
+    - `interval_s`: log_avg_msec / 1000.
+    - `source`: name of the trial's output, for messages.
 
-    Returns
-    -------
-    dict
-        See `log.series_of`.
+    Returns see `log.series_of`.
 
-    Raises
-    ------
-    UnusableError
-        When a line is not a log line, or cut short.
+    Raises UnusableError when a line is not a log line, or cut short.
     """
     latency, iops = _rows(lat_text, source, "latency log"), _rows(iops_text, source, "IOPS log")
     return log.series_of(latency, iops, interval_s)
@@ -85,21 +65,12 @@ def parse_logs(lat_text: str, iops_text: str, interval_s: float, source: str) ->
 def add_log(measurement: Measurement, lat_text: str, interval_s: float, source: str) -> Measurement:
     """Add what the log of every I/O of a held rate says: series, and latencies from the intended start.
 
-    Parameters
-    ----------
-    measurement
-        Of the same call.
-    lat_text
-        The log of latencies (per_job_logs=0, log_avg_msec=0); empty where fio left none.
-    interval_s
-        Of the series.
-    source
-        Name of the trial's output, for messages.
+    - `measurement`: of the same call.
+    - `lat_text`: the log of latencies (per_job_logs=0, log_avg_msec=0); empty where fio left none.
+    - `interval_s`: of the series.
+    - `source`: name of the trial's output, for messages.
 
-    Raises
-    ------
-    UnusableError
-        When a line is not a log line, or cut short.
+    Raises UnusableError when a line is not a log line, or cut short.
     """
     rows = _rows(lat_text, source, "latency log")
     if not len(rows.time_ms) or rows.averaged:

@@ -62,22 +62,12 @@ def read(folder: Path = paths.REFERENCE) -> pd.DataFrame:
 def judge(assessed: pd.DataFrame, claims: pd.DataFrame | None = None) -> pd.DataFrame:
     """Judge every claim by the figures of its article.
 
-    Parameters
-    ----------
-    assessed
-        From `diskbook.report.analysis.published.figures.assess`, of all articles.
-    claims
-        From `read`, which is the default.
+    - `assessed`: from `diskbook.report.analysis.published.figures.assess`, of all articles.
+    - `claims`: from `read`, which is the default.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `article`, `claim`, `verdict` (a `ClaimVerdict`), `why` (a sentence).
+    Returns `article`, `claim`, `verdict` (a `ClaimVerdict`), `why` (a sentence).
 
-    Raises
-    ------
-    DiskbookError
-        When the table of claims has one that nothing here judges.
+    Raises DiskbookError when the table of claims has one that nothing here judges.
     """
     claims = read() if claims is None else claims
     judged = [

@@ -58,24 +58,14 @@ def beside(
 ) -> pd.DataFrame:
     """Put measured cells beside the published figures of the same set-up.
 
-    Parameters
-    ----------
-    assessed
-        From `published.assess`.
-    cells
-        From `limits.label_cells`.
-    scenario
-        Says what each arm and workload is.
-    provenance
-        Of the run.
-    calibrated
-        Whether the emulator's profile was calibrated on published figures.
+    - `assessed`: from `published.assess`.
+    - `cells`: from `limits.label_cells`.
+    - `scenario`: says what each arm and workload is.
+    - `provenance`: of the run.
+    - `calibrated`: whether the emulator's profile was calibrated on published figures.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `COLUMNS`; one row a published figure that the scenario repeats. A limit that is only stated stands
-        beside the highest rate of a machine of that size.
+    Returns `COLUMNS`; one row a published figure that the scenario repeats. A limit that is only stated
+    stands beside the highest rate of a machine of that size.
     """
     measured = cells.set_index(["arm", "workload"]).to_dict("index")
     rows = []

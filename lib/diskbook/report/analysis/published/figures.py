@@ -38,11 +38,8 @@ LOAD = ["block_size", "pattern", "write_pct", "outstanding_total"]
 def read(article: str | None = None, folder: Path = paths.REFERENCE) -> pd.DataFrame:
     """Read the published figures, of one article or of all. Empty fields are empty text.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of published-figures.csv, `value` as a number (NaN where none is printed), `printed` (the
-        value as text) and `outstanding` (NaN where it depends on something that is not printed).
+    Returns the columns of published-figures.csv, `value` as a number (NaN where none is printed), `printed`
+    (the value as text) and `outstanding` (NaN where it depends on something that is not printed).
     """
     path = folder / "published-figures.csv"
     figures = pd.read_csv(path, dtype=str, keep_default_na=False)
@@ -65,11 +62,8 @@ def as_trials(figures: pd.DataFrame) -> pd.DataFrame:
     A rate and a latency printed for the same load go into one trial. Where only one is printed the other
     follows by Little's law, a rate also from bytes a second and the block size.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `trial` (matches `figures.index` through `trial_names`), `arm` (the set-up), `workload` (the load),
-        limits in force and measures; `printed_both` says that rate and latency were both printed.
+    Returns `trial` (matches `figures.index` through `trial_names`), `arm` (the set-up), `workload` (the
+    load), limits in force and measures; `printed_both` says that rate and latency were both printed.
     """
     rows = figures.assign(base=in_base_units(figures), trial=trial_names(figures))
     rows = rows[rows["trial"] != ""]
@@ -118,14 +112,11 @@ def _bytes(block_size: str) -> float:
 def assess(figures: pd.DataFrame) -> pd.DataFrame:
     """Add to each figure what it is by the rules that measured data go by.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `figures` with `base` and `unit` (value in base units), `iops`, `mb_s`, `lat_ms` (printed or implied),
-        `little` (in words: I/Os in flight where rate and latency are printed, else the one that follows from
-        the other), `limit` (in words), `share` (of the limit it sits on, or the largest share of any),
-        `on_cap` (bool), `label` (a `Label`), `evidence` (what else
-        shows that more depth gives no more) and `supports` (a sentence).
+    Returns `figures` with `base` and `unit` (value in base units), `iops`, `mb_s`, `lat_ms` (printed or
+    implied), `little` (in words: I/Os in flight where rate and latency are printed, else the one that follows
+    from the other), `limit` (in words), `share` (of the limit it sits on, or the largest share of any),
+    `on_cap` (bool), `label` (a `Label`), `evidence` (what else shows that more depth gives no more) and
+    `supports` (a sentence).
     """
     cells, names = _cells(figures), trial_names(figures)
     assessed = figures.assign(base=in_base_units(figures), unit=figures["metric"].map(UNITS).fillna(""))

@@ -71,7 +71,7 @@ def e10(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_run_of_a_set_leads_with_its_answer(e10: Path) -> None:
     a = analyse(str(e10))
-    answer = of_run.answer(a)
+    answer = of_run.answer_of(a)
     assert answer is not None and a.headline == answer.headline
     assert (
         run_post.title(a) == answer.title and answer.caption in run_post.table(a)[1] + of_run.post_table(a)[1]

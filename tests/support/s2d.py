@@ -13,7 +13,7 @@ import pandas as pd
 
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.clusters.stats.volume_bound import Load, Setup
-from diskbook.design import schema, series as arm_words
+from diskbook.design import arm_words, schema
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts import catalog, disk_options
 from diskbook.facts.units import KIB, MB

@@ -206,8 +206,8 @@ def _lines(result: PooledComparison) -> Iterator[str]:
         reach = "" if math.isnan(low) else f" ({low:+.1f} to {high:+.1f} %)"
         yield f"run {row['run']}: {change:+.1f} %{reach}, {many(row['n_replicates'], 'replicate')}"
     for row in result.components.to_dict("records"):
-        told = f"s.d. {row['sd_pct']:.2g} %, {row['n']} of them"
-        yield f"spread between {row['component']}s: {row['why'] or told}"
+        spread = f"s.d. {row['sd_pct']:.2g} %, {row['n']} of them"
+        yield f"spread between {row['component']}s: {row['why'] or spread}"
     yield from result.would_change
 
 

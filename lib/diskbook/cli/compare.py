@@ -71,12 +71,7 @@ def compare(
     if place is not None:
         raise UsageError("--runs goes with --scenario; a RUN elsewhere is named by its path or address")
     from diskbook.cli import document_of
-    from diskbook.report.comparing import (
-        bench_json as benches,
-        compared,
-        tables,
-        terminal,
-    )
+    from diskbook.report.comparing import bench_json as benches, compared, tables, terminal
 
     share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
     beside = compared.compare(runs)

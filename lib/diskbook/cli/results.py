@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from diskbook.cli import complete
 from diskbook.cli.options import limit_names, limit_numbers
 from diskbook.cli.output import examples, json_option, progress_apart, show, show_json
 from diskbook.facts.errors import UsageError, unknown
+
+if TYPE_CHECKING:
+    from diskbook.importing.run import Planned
 
 
 @click.command(name="list", epilog=examples("diskbook list", "diskbook list --json"))
@@ -115,7 +118,13 @@ def import_(
         else:
             click.echo(preview.words(planned))
         return
-    from diskbook.importing import run as importer, terminal as import_text
+    _write(planned, report, as_json)
+
+
+def _write(planned: Planned, report: bool, as_json: bool) -> None:
+    """Write the run of an import, and its report if wanted; print what was made."""
+    from diskbook.cli import document_of
+    from diskbook.importing import preview, run as importer, terminal as import_text
 
     with progress_apart(as_json):
         if sentences := preview.reading(planned):
@@ -352,7 +361,9 @@ def record(name: str) -> None:
 @click.option(
     "--out", type=Path, default=Path(), metavar="DIR", help="Folder of the file; by default this one."
 )
-@click.option("--by", default="", metavar="WHO", help="Name whom to cite; by default nobody is named.")
+@click.option(
+    "--by", default="", metavar="WHO", help="Name whom to cite; by default the file names no author."
+)
 @click.option(
     "--licence", default="CC-BY-4.0", show_default=True, metavar="SPDX", help="Set the licence of the data."
 )

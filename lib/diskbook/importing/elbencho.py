@@ -16,13 +16,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from diskbook.facts.units import MIB, MS_PER_S, US_PER_MS
 from diskbook.tools.record import CACHED, Direction, Load, Measurement, Parsed, UnusableError, number
 
 CSV, JSON = "elbencho CSV", "elbencho JSON"
 _HEAD = "ISO date,label,path type,"
+_PATTERNS: dict[str, Literal["random", "sequential"]] = {"1": "random", "0": "sequential"}
 _PHASE = re.compile(r"(?P<one>READ|WRITE)|RWMIX(?P<read_pct>\d{1,3})|MIX-T\d+")
 _RAGGED = 1.1
 _MOST_FLAGS = 5
@@ -99,9 +100,9 @@ def _rows_of_csv(text: str) -> Iterator[Row]:
 def _rows_of_json(text: str, source: str) -> Iterator[Row]:
     """Phases as rows of the CSV, with bytes where that has MiB; one that is cut ends them."""
     decoder, place = json.JSONDecoder(), 0
-    while found := re.compile(r"[\[{]").search(text, place):
+    while opening := re.compile(r"[\[{]").search(text, place):
         try:
-            document, place = decoder.raw_decode(text, found.start())
+            document, place = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
             yield {}
             return
@@ -136,6 +137,7 @@ def _part(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _measurement(row: Row) -> Measurement:
+    # Long: a row's columns, one after the other.
     if not row:
         raise ValueError("it is cut, or does not fit the header")
     if row.get("path type", "") not in ("file", "dir", "blockdev"):
@@ -156,7 +158,7 @@ def _measurement(row: Row) -> Measurement:
     if phase["read_pct"]:
         write_pct = max(100 - int(phase["read_pct"]), 0)
     load = Load(
-        pattern="random" if row.get("random") == "1" else "sequential" if row.get("random") == "0" else None,
+        pattern=_PATTERNS.get(row.get("random", "")),
         block_size_bytes=block,
         write_pct=write_pct,
         threads=(_whole(row, "threads") or 1) * (hosts or 1),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diskbook.facts.errors import visible
-from diskbook.importing import repeats, run as importer
+from diskbook.importing import public, repeats, run as importer
 from diskbook.importing.pairing import Entry
 from diskbook.importing.run import Planned
 from diskbook.importing.scenario import Settings
@@ -25,8 +25,6 @@ def plan(
     """
     if dataset is None:
         return importer.plan(files, name or runs.new_name("imported"), Settings(**options))
-    from diskbook.importing import public
-
     return public.plan(dataset, name or dataset)
 
 

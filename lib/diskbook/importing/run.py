@@ -10,7 +10,7 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
@@ -31,11 +31,9 @@ from diskbook.importing.files import Sorted
 from diskbook.importing.named_limits import Named
 from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import Settings
-from diskbook.results import run as runs
+from diskbook.results import run as runs, tables
 from diskbook.results.run import Run
-
-if TYPE_CHECKING:  # slow to import, and a dry run needs none
-    from diskbook.results.tables import Tables
+from diskbook.results.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -167,8 +165,6 @@ def write_run(planned: Planned) -> Imported:
 
     Raises DiskbookError when it cannot be written.
     """
-    from diskbook.results import tables
-
     name = planned.name
     try:
         run = runs.create(name)

@@ -54,7 +54,7 @@ class _Result(NamedTuple):
     """What was asked for as the banner above says, and the numbers of a result."""
 
     asked: dict[str, str]
-    told: dict[str, float]
+    numbers: dict[str, float]
     percentiles: dict[float, float]
 
 
@@ -105,25 +105,25 @@ def _found(patterns: dict[str, str], text: str) -> dict[str, str]:
 
 
 def _result(text: str, asked: dict[str, str]) -> _Result:
-    told = {name: number(value, name) for name, value in _found(_TOLD, text).items()}
-    if lacking := [name for name in ("read", "write", "seconds", "events", "each") if name not in told]:
+    numbers = {name: number(value, name) for name, value in _found(_TOLD, text).items()}
+    if lacking := [name for name in ("read", "write", "seconds", "events", "each") if name not in numbers]:
         raise ValueError(f"it is cut (no {lacking[0]})")
     percentiles = {float(rank): number(value, "percentile") for rank, value in _PERCENTILE.findall(text)}
     return _Result(
-        asked, told, {rank: value for rank, value in percentiles.items() if value > 0 and rank < 100}
+        asked, numbers, {rank: value for rank, value in percentiles.items() if value > 0 and rank < 100}
     )
 
 
 def _measurement(result: _Result) -> Measurement:
-    asked, told = result.asked, result.told
+    asked, numbers = result.asked, result.numbers
     flags = list[str]()
-    rates = {name: told[name] for name in ("read", "write") if told[name] > 0}
-    if not rates or not told["seconds"] > 0:
+    rates = {name: numbers[name] for name in ("read", "write") if numbers[name] > 0}
+    if not rates or not numbers["seconds"] > 0:
         raise ValueError("it did no I/O")
-    threads = _threads(asked, told, flags)
+    threads = _threads(asked, numbers, flags)
     load = _load(asked, rates, threads, flags)
-    _check_banner(load, told, rates, asked)
-    alone = _alone(told, rates, flags)
+    _check_banner(load, numbers, rates, asked)
+    alone = _alone(numbers, rates, flags)
     if alone and load.sync:
         flags.append(_WITH_FSYNC)
     directions = {name: _direction(result, name, alone=alone) for name in rates}
@@ -132,11 +132,11 @@ def _measurement(result: _Result) -> Measurement:
     )
 
 
-def _threads(asked: dict[str, str], told: dict[str, float], flags: list[str]) -> int:
+def _threads(asked: dict[str, str], numbers: dict[str, float], flags: list[str]) -> int:
     """Threads by the result's own events; the banner may be another process's."""
-    if not told["each"] > 0:
+    if not numbers["each"] > 0:
         raise ValueError("it has no events per thread")
-    threads = max(1, round(told["events"] / told["each"]))
+    threads = max(1, round(numbers["events"] / numbers["each"]))
     if asked.get("threads", str(threads)) != str(threads):
         flags.append(
             f"the banner above it says {asked['threads'][:20]} thread(s), its own events per thread "
@@ -173,34 +173,42 @@ def _load(asked: dict[str, str], rates: dict[str, float], threads: int, flags: l
     )
 
 
-def _check_banner(load: Load, told: dict[str, float], rates: dict[str, float], asked: dict[str, str]) -> None:
+def _check_banner(
+    load: Load, numbers: dict[str, float], rates: dict[str, float], asked: dict[str, str]
+) -> None:
     """Refuse a result whose banner tells of another test: the block size or the direction does not fit."""
     test = asked.get("test", "")
     is_one = {"read": "read" in test, "write": "write" in test}
     if is_one["read"] != is_one["write"] and set(rates) != {name for name, is_it in is_one.items() if is_it}:
         raise ValueError(f"the banner above it is of a {test[:40]} test, and so another result's")
     for name, rate in rates.items():
-        mib_s = told.get(f"{name}_mib_s", math.nan)
+        mib_s = numbers.get(f"{name}_mib_s", math.nan)
         size = mib_s * _MIB / rate
         block = load.block_size_bytes or math.nan
         if abs(size - block) > block * (0.01 + 0.01 / max(mib_s, 0.01) + 0.01 / rate):
             raise ValueError(f"its {name}s are of {size:,.0f} bytes, the banner above it says {block:,.0f}")
 
 
-def _alone(told: dict[str, float], rates: dict[str, float], flags: list[str]) -> bool:
+def _alone(numbers: dict[str, float], rates: dict[str, float], flags: list[str]) -> bool:
     """Whether all events were of one direction, so that the latencies are its own."""
     if len(rates) == 1:
         (rate,) = rates.values()
-        if abs(told["events"] - rate * told["seconds"]) <= max(_NEAR * told["events"], 2.0):
+        if abs(numbers["events"] - rate * numbers["seconds"]) <= max(_NEAR * numbers["events"], 2.0):
             return True
     flags.append(_SHARED)
     return False
 
 
 def _direction(result: _Result, name: str, *, alone: bool) -> Direction:
-    told = result.told
-    ios = told["events"] if alone else round(number(told[name] * told["seconds"], "its number of I/Os"))
-    totals = Direction(ios, told[name], told.get(f"{name}_mib_s", math.nan) * _MIB, 1000 * told["seconds"])
+    numbers = result.numbers
+    ios = (
+        numbers["events"]
+        if alone
+        else round(number(numbers[name] * numbers["seconds"], "its number of I/Os"))
+    )
+    totals = Direction(
+        ios, numbers[name], numbers.get(f"{name}_mib_s", math.nan) * _MIB, 1000 * numbers["seconds"]
+    )
     if not alone:
         return totals
     return Direction(
@@ -208,9 +216,9 @@ def _direction(result: _Result, name: str, *, alone: bool) -> Direction:
         iops=totals.iops,
         bw_bytes=totals.bw_bytes,
         runtime_ms=totals.runtime_ms,
-        lat_mean_ms=_or_nan(told.get("sum", 0.0) / told["events"]),
-        lat_min_ms=_or_nan(told.get("min", 0.0)),
-        lat_max_ms=_or_nan(told.get("max", 0.0)),
+        lat_mean_ms=_or_nan(numbers.get("sum", 0.0) / numbers["events"]),
+        lat_min_ms=_or_nan(numbers.get("min", 0.0)),
+        lat_max_ms=_or_nan(numbers.get("max", 0.0)),
         lat_p50_ms=result.percentiles.get(50.0, math.nan),
         lat_p99_ms=result.percentiles.get(99.0, math.nan),
         percentiles_ms=dict(result.percentiles),

@@ -328,18 +328,8 @@ def _pages(shown: list[Entry], unreadable: list[str], url: str) -> Iterator[tupl
     yield "filter.js", (_HERE / "filter.js").read_text("utf-8")
     card = functools.partial(_card, url)
     about = card("index.html", "Azure disks, measured", "Each run asks one question and answers it.")
-    yield (
-        "index.html",
-        _page(
-            "index",
-            "",
-            real=neighbours.real_answers.every(),
-            entries=shown,
-            scenarios=scenarios,
-            unreadable=unreadable,
-            **about,
-        ),
-    )
+    lists = {"real": neighbours.real_answers.every(), "entries": shown, "unreadable": unreadable}
+    yield "index.html", _page("index", "", **lists, scenarios=scenarios, **about)
     about = card("published.html", "Published figures", "What five articles published, re-examined.")
     yield "published.html", _page("published", "", **_published(), **about)
     about = card("shared.html", "Shared runs", "Runs that others measured and shared, with their origin.")
@@ -418,8 +408,8 @@ def _shared() -> dict[str, Any]:
     runs, aside = neighbours.shared_runs.known()
     rows: dict[str, list[Shared]] = {}
     for run in runs:
-        entry, found = read(run), protocol.read(run)
-        standings = ", ".join(dict.fromkeys(item.standing for item in found if item.family == HEADLINE))
+        entry, points = read(run), protocol.read(run)
+        standings = ", ".join(dict.fromkeys(item.standing for item in points if item.family == HEADLINE))
         rows.setdefault(entry.scenario, []).append(Shared(entry, origin(run.manifest), standings))
     return {"scenarios": rows, "aside": aside}
 

@@ -59,8 +59,8 @@ class Leaks:
         if text in self._clean:
             return None
         for view in views(text):
-            if found := self._in(view):
-                return found
+            if leak := self._in(view):
+                return leak
         self._clean.add(text)
         return None
 

@@ -81,6 +81,7 @@ def prepare(run: Run, licence: str = bundle.LICENCE, by: str = "") -> Prepared:
     Raises UsageError when the run is an import, or has no trials. Raises DiskbookError when something private
     would be left, with file and line, or the tables would change.
     """
+    # Long: an index of what the file holds.
     manifest = run.manifest
     if manifest["provenance"] not in SHARED:
         raise UsageError(
@@ -221,16 +222,16 @@ def _check_clean(run: Run, scrubber: RunScrubber, content: Mapping[str, bytes]) 
     """Read every text of the bundle for what must not be there; a log is known to have only numbers."""
     leaks = Leaks(scrubber.names.originals, scrubber.vocabulary)
     for name, part in content.items():
-        if found := leaks.find(name):
-            raise DiskbookError(f"the name of the file {visible(name)}: {found}; nothing was written")
+        if leak := leaks.find(name):
+            raise DiskbookError(f"the name of the file {visible(name)}: {leak}; nothing was written")
         if name.endswith(".log"):
             continue
         values: list[tuple[int, str]] = []
         for number, line in enumerate(part.decode().splitlines(), 1):
             for text, is_key in _texts(name, line):
-                if found := leaks.find(text):
+                if leak := leaks.find(text):
                     where = _line(run, name, text, number)
-                    raise UnscrubbedError(name, where, f"{found}; nothing was written")
+                    raise UnscrubbedError(name, where, f"{leak}; nothing was written")
                 values += [] if is_key else [(number, text)]
         if begun := leaks.find_split(values):
             raise UnscrubbedError(

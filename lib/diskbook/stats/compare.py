@@ -124,8 +124,7 @@ def compare(
         exempt,
     )
     looks = plan.looks if plan else ()
-    if level is None:
-        level = 1 - plan.alpha if plan else LEVEL
+    level = level or (1 - plan.alpha if plan else LEVEL)
     pairs = [(item, direction) for item in comparisons for direction in view.directions(item)]
     drafts, gate_rows, strata_rows = list[_Draft](), [], []
     for numbers in _estimated(view, pairs, level):

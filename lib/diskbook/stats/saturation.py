@@ -201,6 +201,7 @@ def _groups(cells: pd.DataFrame, names: list[str]) -> list[np.ndarray]:
 
 def _arrays(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> _Cells:
     """Take from trials and cells what is judged by; a latency that is missing follows from a full queue."""
+    # Long: one array per field.
     outstanding, iops = (cells[name].to_numpy(float) for name in ("outstanding", "iops"))
     closed = cells["rate_offered"].isna().to_numpy() & (cells["n_paced"] == 0).to_numpy()
     rate, latency = (totals[name].to_numpy(float) for name in ("iops", "lat_mean_ms"))

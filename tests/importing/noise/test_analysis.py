@@ -37,7 +37,7 @@ def test_what_is_said_follows_from_the_tables(data: noise.Noise) -> None:
 def test_a_figure_names_source_licence_and_dates(data: noise.Noise, name: str) -> None:
     picture = getattr(data, name)
     assert "CC-BY-4.0" in picture.caption and "measured 2023-05-28 to 2024-09-23" in picture.caption
-    assert picture.provenance == "Azure, published by Microsoft (CC-BY-4.0)"
+    assert picture.provenance == "imported: Azure, published by Microsoft (CC-BY-4.0)"
     assert "mulated" not in picture.caption + picture.alt and len(picture.data)
     assert as_svg(picture) == as_svg(replace(getattr(data, name)))  # drawn twice, the same bytes
 
@@ -65,7 +65,7 @@ def test_recomputed_tables_are_shown_as_imported(data: noise.Noise, tmp_path) ->
             ).replace("x (azure; imported)", '"x (azure, imported)"')
         )
     again = noise.read(str(tmp_path))
-    assert again.provenance == "azure, imported" == again.spreads.provenance
+    assert again.provenance == "imported" == again.spreads.provenance
     assert again.components["sd_log"].equals(data.components["sd_log"])
 
 
@@ -96,4 +96,4 @@ def test_every_cell_of_the_notebook_runs_as_it_stands() -> None:
                 exec(compile(ast.Module([*before, last], []), "cell", "exec"), names)
     assert shown.count("<figure") == 2 and shown.count("<table") == 4
     assert "emulated" not in shown.rpartition("</style>")[2].lower()
-    assert "Provenance: Azure, published by Microsoft (CC-BY-4.0)" in shown
+    assert "Provenance: imported: Azure, published by Microsoft (CC-BY-4.0)" in shown

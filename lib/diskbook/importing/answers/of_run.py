@@ -19,49 +19,49 @@ from diskbook.report.show.html import Html, table
 from diskbook.report.show.tables import bullets
 
 
-def answer(a: Analysis) -> Answer | None:
+def answer_of(a: Analysis) -> Answer | None:
     """Return the answer of a run's data set, None where it has none."""
     return questions.of_dataset(str(locations.data_set(a).get("name", "")))
 
 
 def headline(a: Analysis) -> str:
     """Answer the data set's question in a sentence; "" for other runs."""
-    found = answer(a)
-    return found.headline if found else ""
+    answer = answer_of(a)
+    return answer.headline if answer else ""
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
     """Figures of a data set's run, its main figure first; none for other runs."""
-    found = answer(a)
-    return (found.picture, a.all_trials) if found else ()
+    answer = answer_of(a)
+    return (answer.picture, a.all_trials) if answer else ()
 
 
 def post_lead(a: Analysis) -> tuple[str, str] | None:
     """Title and first paragraph of the post of a data set's run."""
-    found = answer(a)
-    return (found.title, " ".join(found.findings)) if found else None
+    answer = answer_of(a)
+    return (answer.title, " ".join(answer.findings)) if answer else None
 
 
 def post_table(a: Analysis) -> tuple[pd.DataFrame, str]:
     """Table of a post with its caption: the data set's, else that of the comparisons."""
-    found = answer(a)
-    return (found.table, f"{found.caption} (measured by others)") if found else post_answer.table(a)
+    answer = answer_of(a)
+    return (answer.table, f"{answer.caption} (measured by others)") if answer else post_answer.table(a)
 
 
 def shown(a: Analysis) -> Html:
     """Show what the data set's figures say: main figure, sentences and numbers; nothing for other runs."""
-    found = answer(a)
-    if found is None:
+    answer = answer_of(a)
+    if answer is None:
         return Html("")
-    return of_answer(found)
+    return of_answer(answer)
 
 
-def of_answer(found: Answer) -> Html:
+def of_answer(answer: Answer) -> Html:
     """Show an answer: main figure, sentences and numbers."""
     parts = (
-        html(found.picture),
-        bullets(found.findings),
-        table(found.table, f"{found.caption} (measured by others)"),
+        html(answer.picture),
+        bullets(answer.findings),
+        table(answer.table, f"{answer.caption} (measured by others)"),
     )
     return Html("".join(parts))
 
@@ -71,11 +71,11 @@ def cards() -> Html:
     return Html("".join(map(_card, questions.every())))
 
 
-def _card(found: Answer) -> str:
-    source = found.source
+def _card(answer: Answer) -> str:
+    source = answer.source
     facts = {
-        "Answer": f"{capital(found.headline)}.",
+        "Answer": f"{capital(answer.headline)}.",
         "Measured": f"{source['measured']}, by {source['authors']}",
         "Licence": str(source["licence"]),
     }
-    return scope.box(found.question, facts, "Measured by others") + '<p style="margin:.2em 0 1em"></p>'
+    return scope.box(answer.question, facts, "Measured by others") + '<p style="margin:.2em 0 1em"></p>'

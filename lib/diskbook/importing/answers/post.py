@@ -31,6 +31,12 @@ def text(answer: Answer) -> str:
     again = ["jupyter lab notebooks/7-real-disks.ipynb  # computes every number in the open"]
     if "run" in source:
         again.append(f"diskbook import --dataset {answer.dataset} --report  # makes a run and its report")
+    about = (
+        f"{whose}.",
+        f"{commit}, licence {source['licence']}, retrieved {source['retrieved']}.",
+        f"Not known: {'; '.join(source['unknown'])}.",
+        f"Attribution: {source['attribution']}.",
+    )
     parts = [
         f"---\ntitle: {json.dumps(answer.title)}\ndescription: {json.dumps(capital(answer.headline))}\n---",
         f"# {escaped(answer.title)}",
@@ -42,17 +48,7 @@ def text(answer: Answer) -> str:
         f"*{escaped(answer.picture.caption)}* ([PNG]({path}@2x.png), [numbers]({path}.csv))",
         table_writers.markdown(Table.of(answer.table, f"{answer.caption} (measured by others)")),
         "## Who measured it",
-        bullets(
-            [
-                escaped(line)
-                for line in (
-                    f"{whose}.",
-                    f"{commit}, licence {source['licence']}, retrieved {source['retrieved']}.",
-                    f"Not known: {'; '.join(source['unknown'])}.",
-                    f"Attribution: {source['attribution']}.",
-                )
-            ]
-        ),
+        bullets([escaped(line) for line in about]),
         "## Compute it again",
         code(*again),
     ]

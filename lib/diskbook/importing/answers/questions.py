@@ -96,18 +96,19 @@ def machines(table: pd.DataFrame) -> pd.DataFrame:
 
 def _welch(second: pd.Series, first: pd.Series) -> tuple[float, float, float]:
     """Difference of means with its 95 % interval; degrees of freedom are rounded down."""
-    found = stats.ttest_ind(second, first, equal_var=False)
-    half = found._standard_error * stats.t.ppf(0.975, np.floor(found.df))
+    test = stats.ttest_ind(second, first, equal_var=False)
+    half = np.hypot(stats.sem(first), stats.sem(second)) * stats.t.ppf(0.975, np.floor(test.df))
     difference = float(second.mean() - first.mean())
     return difference, difference - half, difference + half
 
 
 def temporary_disk() -> Answer:
     """Answer by the temporary disks of five sizes, two machines each."""
+    # Long: an answer is one literal of sentences, figure and table.
     table = public.table_of("cockroach-2019")
-    found = machines(table)
-    single = found[found["threads"] == SINGLE].set_index("size")
-    deep = found[found["threads"] == DEEP].set_index("size")
+    rows = machines(table)
+    single = rows[rows["threads"] == SINGLE].set_index("size")
+    deep = rows[rows["threads"] == DEEP].set_index("size")
     capped = deep.drop("h16r")
     size = next(iter(SIZES))
     lead: Mapping[Any, Any] = single.to_dict("index")[size]
@@ -138,14 +139,14 @@ def temporary_disk() -> Answer:
             f"machines per size, by a spread with {len(single)} degrees of freedom.",
             "All are temporary disks, written in 32 KiB with fsync. Nothing here is about managed disks.",
         ),
-        table=_machines_table(found),
+        table=_machines_table(rows),
         caption="Second machine (16 September 2019) against the first (12 September), writes per second",
         draw=lambda source: drawn.changes(
             "real-temporary-disk",
             f"Two machines of one size: {_percent(lead['ratio'])} at one thread, equal on the cap",
             [
                 {**row, "name": f"{SIZES[row['size']]}, {row['threads']} thread{'s' * (row['threads'] > 1)}"}
-                for row in found.sort_values("threads", kind="stable").to_dict("records")
+                for row in rows.sort_values("threads", kind="stable").to_dict("records")
             ],
             "Writes per second, second machine against first",
             "Four runs per machine; bars: 95 % intervals (Welch's t). Machine and day are one.",
@@ -171,8 +172,8 @@ def _growing(table: pd.DataFrame) -> str:
     return f"H16r reached no cap: its rate grew by {grown:.0f} % from 32 to 64 threads."
 
 
-def _machines_table(found: pd.DataFrame) -> pd.DataFrame:
-    words = found.assign(change=[_with_interval(row) for row in found.to_dict("records")])
+def _machines_table(machines: pd.DataFrame) -> pd.DataFrame:
+    words = machines.assign(change=[_with_interval(row) for row in machines.to_dict("records")])
     wide = words.pivot(index="size", columns="threads", values="change").loc[list(SIZES)]
     return pd.DataFrame(
         {"Size": list(SIZES.values()), "1 thread": list(wide[SINGLE]), "64 threads": list(wide[DEEP])}
@@ -218,10 +219,11 @@ def published_totals(published: pd.DataFrame) -> pd.DataFrame:
 
 def burst_or_lock() -> Answer:
     """Answer by the reads and writes of one E10."""
+    # Long: an answer is one literal of sentences, figure and table.
     table = public.table_of("cloud-storage-bench-2026")
-    found = cells(table)
+    by_cell = cells(table)
     burst = catalog.disk_limits(*E10).burst_iops or np.nan
-    rows: dict[Any, dict[Any, Any]] = found.to_dict("index")
+    rows: dict[Any, dict[Any, Any]] = by_cell.to_dict("index")
     read, reads, deep, write = (rows[key] for key in (("read", 1), ("read", 4), ("read", 16), ("write", 1)))
     writes = table[
         (table["arm"] == "e10-sweep") & (table["operation"] == "write") & (table["block_size_bytes"] == 65536)
@@ -251,19 +253,19 @@ def burst_or_lock() -> Answer:
             f"The {complete[3]} complete cells give {_slope(complete)}.",
             "It is one disk on one machine: nothing is known of other disks, random I/O, or a long-run rate.",
         ),
-        table=_cells_table(found),
+        table=_cells_table(by_cell),
         caption="One E10, 64 KiB sequential: geometric means with 95 % intervals",
         draw=lambda source: drawn.rates(
             "real-e10",
             title,
-            found,
+            by_cell,
             {"base": catalog.disk_limits(*E10).iops or np.nan, "burst": burst},
             source,
         ),
     )
 
 
-def _cells_table(found: pd.DataFrame) -> pd.DataFrame:
+def _cells_table(by_cell: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -273,7 +275,7 @@ def _cells_table(found: pd.DataFrame) -> pd.DataFrame:
                 "IOPS": _value(row, "iops", 1),
                 "Mean latency, ms": _value(row, "lat_mean_ms", 3),
             }
-            for (operation, threads), row in zip(found.index, found.to_dict("records"), strict=True)
+            for (operation, threads), row in zip(by_cell.index, by_cell.to_dict("records"), strict=True)
         ]
     )
 
@@ -302,9 +304,10 @@ def zones(table: pd.DataFrame) -> pd.DataFrame:
 
 def second_zone() -> Answer:
     """Answer by PostgreSQL and MySQL on two days."""
-    found = zones(public.table_of("db-zone-2025"))
-    first, second = pd.DataFrame(found.loc["PostgreSQL"].loc[1]).to_dict("records")
-    days = np.log(found["zone"]).unstack("generated").dropna()
+    # Long: an answer is one literal of sentences, figure and table.
+    changes = zones(public.table_of("db-zone-2025"))
+    first, second = pd.DataFrame(changes.loc["PostgreSQL"].loc[1]).to_dict("records")
+    days = np.log(changes["zone"]).unstack("generated").dropna()
     four = np.exp(_t_interval(days.loc[("PostgreSQL", 4)].to_numpy()))
     of_service = days.loc["PostgreSQL"]
     sd = float(np.sqrt(of_service.var(axis=1, ddof=1).mean()))
@@ -327,7 +330,7 @@ def second_zone() -> Answer:
             f"PostgreSQL's zone effect varies by {100 * np.expm1(sd):.1f} % from day to day. An interval of "
             f"±{100 * HALF_WIDTH:.0f} % needs {needed} days, each with both servers made again.",
         ),
-        table=_zones_table(found),
+        table=_zones_table(changes),
         caption="Change of rows per second, by day of December 2025",
         draw=lambda source: drawn.changes(
             "real-second-zone",
@@ -339,7 +342,9 @@ def second_zone() -> Answer:
                     "ci_low": np.nan,
                     "ci_high": np.nan,
                 }
-                for (service, clients, day), row in zip(found.index, found.to_dict("records"), strict=True)
+                for (service, clients, day), row in zip(
+                    changes.index, changes.to_dict("records"), strict=True
+                )
                 if clients < 32
             ],
             "Rows per second, other zone against same zone",
@@ -349,7 +354,7 @@ def second_zone() -> Answer:
     )
 
 
-def _zones_table(found: pd.DataFrame) -> pd.DataFrame:
+def _zones_table(changes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -360,7 +365,7 @@ def _zones_table(found: pd.DataFrame) -> pd.DataFrame:
                 "The zone itself": _percent(row["zone"]),
                 "As published": _percent(row["published"]),
             }
-            for (service, clients, day), row in zip(found.index, found.to_dict("records"), strict=True)
+            for (service, clients, day), row in zip(changes.index, changes.to_dict("records"), strict=True)
         ]
     )
 
@@ -375,8 +380,8 @@ def _geometric(values: pd.Series) -> tuple[float, float, float]:
 
 
 def _t_interval(logs: np.ndarray) -> tuple[float, float, float]:
-    found = intervals.t_interval(logs, intervals.LEVEL)
-    return float(found.mean), float(found.low), float(found.high)
+    interval = intervals.t_interval(logs, intervals.LEVEL)
+    return float(interval.mean), float(interval.low), float(interval.high)
 
 
 def _percent(ratio: Any) -> str:

@@ -73,19 +73,19 @@ def load(asked: str, done: str, run: str, flags: list[str]) -> tuple[Load, list[
 
 
 def options(run: str, block: int | None) -> dict[str, str]:
-    """Options of a run by the names that the XML has for them; none where no command line is told."""
+    """Options of a run by the names that the XML has for them; none without a command line."""
     command = re.search(r"^[ \t>]*Command Line: (.*)$", run, re.MULTILINE)
     if command is None:
         return {}
-    told = dict(USUAL)
+    options = dict(USUAL)
     for match in _SWITCH.finditer(command[1]):
         name, value = _SWITCHES[match[1]], match[2]
         size = _bytes(value, block) if value else None
         is_block = name in ("Random", "StrideSize") and size in (None, block)
-        told[name] = BLOCK if is_block else str(size or "true")
+        options[name] = BLOCK if is_block else str(size or "true")
     if zeroed := re.search(r"\s[-/](Zr?)(?=\s|$)", command[1]):
-        told["Pattern"] = {"Z": "zero", "Zr": "random"}[zeroed[1]]
-    return named(told)
+        options["Pattern"] = {"Z": "zero", "Zr": "random"}[zeroed[1]]
+    return named(options)
 
 
 def _bytes(value: str, block: int | None) -> int:

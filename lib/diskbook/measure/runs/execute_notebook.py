@@ -37,6 +37,8 @@ USER_ERRORS = (
     "BrokenStageError",
     "LeftStandingError",
     "NotAsStoredError",
+    "ArchiveError",
+    "UnscrubbedError",
 )
 """DiskbookError and all of its kind: of what a cell raised papermill knows the name alone."""
 EXIT_USER_ERROR = 3  # the last line of standard error is one sentence for the user

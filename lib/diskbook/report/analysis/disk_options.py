@@ -183,12 +183,12 @@ def _access_title(a: Analysis) -> str:
         "through the host cache": times[times.index.isin(cached)],
         "without it" if cached else "": times[~times.index.isin(cached)],
     }
-    said = [
+    groups = [
         f"{quantities.reach(lat_ms.min(), lat_ms.max(), '.2f')} ms {how}".strip()
         for how, lat_ms in parts.items()
         if len(lat_ms)
     ]
-    return f"Single reads take {', '.join(said)}" if said else "No single reads were measured"
+    return f"Single reads take {', '.join(groups)}" if groups else "No single reads were measured"
 
 
 @once

@@ -165,9 +165,11 @@ USUAL = {
 _NAMES = {"Random": "alignment", "StrideSize": "stride", "Pattern": "buffer"}
 
 
-def named(told: Mapping[str, str]) -> dict[str, str]:
+def named(options: Mapping[str, str]) -> dict[str, str]:
     """Give options of a run the names that loads get: "BurstSize" is "burst-size"."""
-    return {_NAMES.get(name, re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()): told[name] for name in told}
+    return {
+        _NAMES.get(name, re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()): options[name] for name in options
+    }
 
 
 def _options(profile: Node | None) -> dict[str, str]:
@@ -175,7 +177,7 @@ def _options(profile: Node | None) -> dict[str, str]:
     targets = list(profile.all("Targets", "Target")) if profile else []
     if profile is None or not targets:
         return {}
-    told = dict(USUAL)
+    options = dict(USUAL)
     for name, usual in USUAL.items():
         values = []
         for target in targets:
@@ -183,8 +185,8 @@ def _options(profile: Node | None) -> dict[str, str]:
             value = next(filter(None, places), usual)
             is_block = name in ("Random", "StrideSize") and value == target.word("BlockSize")
             values.append(BLOCK if is_block else value)
-        told[name] = "+".join(dict.fromkeys(values))[:80]
-    return named(told)
+        options[name] = "+".join(dict.fromkeys(values))[:80]
+    return named(options)
 
 
 _WORDS = {"read": "Read", "write": "Write"}
@@ -411,7 +413,7 @@ def _percentiles(latency: Node, word: str) -> dict[float, float]:
 def bins_of(percentiles_ms: dict[float, float], ios: int) -> dict[int, int]:
     """Make a histogram of percentiles: each part of the I/Os at the percentile that it ends with.
 
-    Exact at the percentiles told, no better than their distance between them (1 % up to the 99th).
+    Exact at the percentiles options, no better than their distance between them (1 % up to the 99th).
     """
     bins: dict[int, int] = {}
     done = 0

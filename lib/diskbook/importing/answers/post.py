@@ -42,7 +42,7 @@ def text(answer: Answer) -> str:
         f"# {escaped(answer.title)}",
         f"**{escaped(BY_OTHERS)}**",
         f"The question: *{escaped(answer.question)}*",
-        f"{escaped(capital(answer.headline))}.",
+        escaped(" ".join(f"{capital(part)}." for part in answer.headline.split("; "))),
         bullets([escaped(line) for line in answer.findings]),
         f"![{escaped(answer.picture.alt)}]({path}.svg)",
         f"*{escaped(answer.picture.caption)}* ([PNG]({path}@2x.png), [numbers]({path}.csv))",

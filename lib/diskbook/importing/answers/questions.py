@@ -123,7 +123,7 @@ def temporary_disk() -> Answer:
         question="Do two machines of one size have the same temporary disk?",
         title=f"Two machines of one size: {_percent(lead['ratio'])} at one thread, equal on the cap",
         headline=(
-            "machine and day cannot be told apart here; with one thread, the second D16s_v3 differs by "
+            "machine and day cannot be separated here; with one thread, the second D16s_v3 differs by "
             f"{_percent(lead['ratio'])} (95 % CI {100 * (lead['ci_low'] - 1):.1f} to "
             f"{100 * (lead['ci_high'] - 1):.1f} %) in writes per second; on the cap, both are equal within "
             f"{within:.2f} %"

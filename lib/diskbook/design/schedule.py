@@ -31,7 +31,7 @@ class PlannedTrial:
     """One trial to be run. Numbers count from 1; `position` counts within the block.
 
     One for `evidence` is for metrics of the platform alone, one that is `early` comes right after an attach
-    (`scenario.early`): no comparison, interval or figure has either.
+    (`Trial.early`): no comparison, interval or figure has either.
     `round` is the number of the block among those of its placement, 0 without placements. The table of trials
     has it as the block, so that the first blocks of all placements make pairs.
     """

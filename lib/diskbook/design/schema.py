@@ -72,7 +72,7 @@ def _since(*columns: Column) -> list[Column]:
 
 
 EARLY = "early"
-"""Status of a trial right after an attach (`scenario.early`)."""
+"""Status of a trial right after an attach (`Trial.early`)."""
 STATUSES = ("ok", "failed", "incomplete_block", EARLY)
 LAT_BOUNDS = ("", "lower")
 """Of a held rate: "lower" where percentiles count from when an I/O was sent, not from when it was due."""

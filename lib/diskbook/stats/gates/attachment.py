@@ -4,7 +4,7 @@ The effect of an attach is measured: trials right after one against trials of th
 
 Where one kind of disk is slow after an attach, a comparison of trials right after one prints that as the cost
 of the kind. Balanced attaches do not help. So arms are compared after settling, and trials right after the
-attach show whether that matters (`scenario.early`).
+attach show whether that matters (`Trial.early`).
 
 A disk whose state changes gets faster or slower from block to block. What both arms share cancels in their
 ratio; what one has alone makes the ratio a matter of when it was measured. So the slope of the log ratio over

@@ -37,9 +37,15 @@ def copy_notebooks(app: Sphinx) -> None:
 
 
 def as_a_page(path: Path) -> str:
-    """Return the notebook without its environment, and with one title."""
+    """Return the notebook without its environment; the cell with banner and style shows its output."""
     notebook = json.loads(path.read_text("utf-8"))
     notebook["metadata"].pop("widgets", None)
+    for cell in notebook["cells"]:
+        if any(
+            "<style>" in "".join(output.get("data", {}).get("text/html", ""))
+            for output in cell.get("outputs", ())
+        ):
+            cell["metadata"]["tags"] = ["remove-input"]
     return json.dumps(notebook)
 
 

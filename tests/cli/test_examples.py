@@ -28,13 +28,16 @@ from diskbook.cloud.azure.recording import pack as record
 from diskbook.facts import paths
 from diskbook.measure.runs import overview, pipeline, stage
 from diskbook.results.run import Run
+from diskbook.sharing import share
 from diskbook_emulator import jump, lifecycle
 from support import fio_documents
+from support.shared import short_run
 
 pytestmark = [pytest.mark.emulator, pytest.mark.xdist_group("examples")]  # one world, and fio runs
-EXIT = {"doctor": {0, 1}, "sweep": {0, 3}, "zone-affinity": {0, 10, 11}}
+EXIT = {"doctor": {0, 1}, "pool": {1}, "sweep": {0, 3}, "zone-affinity": {0, 10, 11}}
 """Statuses that an example may end with, where 0 is not the only one: this machine may lack what doctor looks
-for, other tests run machines that sweep finds, and one file is as far from every zone."""
+for, `pool` refuses a run and its copy, other tests run machines that sweep finds, and one file is as far
+from every zone."""
 
 
 def commands() -> Iterator[tuple[str, ...]]:
@@ -70,6 +73,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             fio_documents.write(place / "results" / arm / "read.json", fio_documents.entry())
         (place / "nightly.toml").write_text('[matrix]\nscenario = ["zone-disks"]\npreset = ["quick"]\n')
         (place / "device").write_bytes(bytes(1 << 24))
+        iostat = (paths.ROOT / "tests/samples/choose/iostat-12-xt.txt").read_text()
+        (place / "iostat.txt").write_text(iostat.replace("vda", "sdc"))
+        bundle = share.prepare(short_run(place / "short"))
+        (place / "shared.diskbook.zip").write_bytes(bundle.content)
         push.push(place / "runs" / "my-run", address.parse(f"file://{place}/lab"))
         _stop_short(patch)
         yield place

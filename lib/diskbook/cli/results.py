@@ -39,7 +39,7 @@ _IMPORT_DEFAULTS = {"arms_by": "auto", "same_machine": False, "analysis": "impor
         "diskbook import results --dry-run",
         "diskbook import results --name bought --disk-sku Premium_LRS --size-gib 1024",
         'diskbook import results --layout "results/{arm}/{load}*" --json',
-        "diskbook import shared.diskbook.zip --report",
+        "diskbook import shared.diskbook.zip",
     ),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH...]")

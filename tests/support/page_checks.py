@@ -38,7 +38,7 @@ WIDE = """(() => {
     return [`page is ${document.documentElement.scrollWidth} px wide on a screen of ${width}`,
             ...inner.slice(0, 5).map(named)];
 })()"""
-WIDE_TABLES = """[...document.querySelectorAll('.diskbook .table')].filter(
+WIDE_TABLES = """[...document.querySelectorAll('.page .table')].filter(
     e => e.scrollWidth > e.clientWidth + 1).map(e => `table scrolls: ${e.ariaLabel}`)"""
 # Text that an element cuts off: a cell's own edge, or that of whatever it lies in.
 CUT = """[...document.querySelectorAll('th, td, caption, pre')].filter(cell => {

@@ -194,6 +194,6 @@ def _finished(
         spread = f"{reach(100 * data['sd_log'].min(), 100 * data['sd_log'].max(), '.2g')} %"
         shown = f"Plot of {len(data)} {what} of public measurements on Azure, {spread}"
         alt = f"{shown}, showing: {title[:1].lower()}{title[1:]}."
-        caption = brief(provenance, f"Public measurements on Azure: {len(data)} {what}, {spread}. {source}.")
+        caption = brief(provenance, f"Public measurements on Azure: {len(data)} {what}, {spread} ({source}).")
     description = f"{title}. {note} {source}. Provenance: {provenance}."
     return Picture(slug, title, caption, alt, figure, data, provenance, "", description)

@@ -88,7 +88,8 @@ TABLE = (
     "<tbody><tr><td>lrs</td><td class='last'>no difference</td></tr></tbody></table>"
 )
 WIDE_TABLE = TABLE.replace("<table>", "<table style='width: 500px'>")
-SCROLLS = f"<div class='diskbook page'><div class='table' tabindex='0' style='overflow: auto'>{WIDE_TABLE}</div></div>"
+SCROLLING = "<div class='table' tabindex='0' style='overflow: auto'>"
+SCROLLS = f"<div class='diskbook page'>{SCROLLING}{WIDE_TABLE}</div></div>"
 LONG = "<td>" + "&nbsp;".join(["word"] * 60) + "</td>"
 PLANTED = {
     "a picture from elsewhere": ("requests", "", "<img alt='x' src='http://127.0.0.1:{port}/x'>"),

@@ -64,7 +64,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (runs := folder / "runs").mkdir()
     for sample in paths.RUNS.glob("sample-*"):
         shutil.copytree(sample, runs / sample.name)
-    again = [str(path) for path in run_copies.copies(runs, 2)]
+    again = [str(path) for path in run_copies.copies(runs, 3)]
     small = synthetic.every_block()
     local = small.scenario.model_copy(update={"analysis": "local-disk"})
     synthetic.run_folder(runs / "local-disk", scenario=small.model_copy(update={"scenario": local}))
@@ -72,7 +72,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("DISKBOOK_RUNS", str(runs))
         batch, _, _ = campaigns.half_done(runs)
         importing.make([str(Path(__file__).parents[1] / "samples" / "fio")], "imported")
-    set_parameters = {"6-compare-runs.ipynb": {"runs": again}, "8-campaign.ipynb": {"batch": str(batch)}}
+    set_parameters = {
+        "6-compare-runs.ipynb": {"runs": again[:2]},
+        "8-campaign.ipynb": {"batch": str(batch)},
+        "9-pool.ipynb": {"runs": again},
+    }
     for name in NOTEBOOKS:
         content = json.loads((paths.NOTEBOOKS / name).read_text("utf-8"))
         tagged = [cell for cell in content["cells"] if "parameters" in cell["metadata"].get("tags", [])]

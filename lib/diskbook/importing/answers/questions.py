@@ -312,7 +312,8 @@ def second_zone() -> Answer:
     of_service = days.loc["PostgreSQL"]
     sd = float(np.sqrt(of_service.var(axis=1, ddof=1).mean()))
     needed = power.for_half_width(sd, HALF_WIDTH, len(of_service))
-    title = f"A second zone: {_percent(first['zone'])} one day, {_percent(second['zone'])} two days later"
+    changes_of_client = f"{_percent(first['zone'])} one day, {_percent(second['zone'])} two days later"
+    title = f"A second zone: one PostgreSQL client {changes_of_client}"
     return Answer(
         slug="real-second-zone",
         dataset="db-zone-2025",

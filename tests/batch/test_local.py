@@ -5,23 +5,16 @@ That none outlives a batch which is killed is shown by `tests/whole/test_batch.p
 
 from __future__ import annotations
 
-import io
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from diskbook.batch import summary
-from diskbook.batch.batch_run import Item
 from diskbook.batch.local import LocalEngine, LocalTask
-from diskbook.batch.loop import Batch, Row
-from diskbook.batch.matrix import Matrix
-from diskbook.batch.progress import Table
-from diskbook.batch.status import Standing, State
+from diskbook.batch.loop import Batch
 from diskbook.batch.stores import address, fetch
 from support import played_run
-from support.batches import Looks, an_item, items, priced
+from support.batches import an_item, items, priced
 from support.emulated import soon
 from support.stores import contents
 
@@ -94,25 +87,3 @@ def test_a_run_that_is_ended_during_its_upload_goes_on(
     assert events == ["starts: ", f"killed: {end}", f"goes on: {end}", "finished: "]
     stored = fetch.cached(store / item.name)
     assert contents(stored) == contents(tmp_path / item.name)
-
-
-def test_a_batch_takes_less_than_a_second_of_processor_a_run(tmp_path: Path, engine: LocalEngine) -> None:
-    engine.program = ("-c", "")  # type: ignore[misc]
-    asked = items(6)
-    started: set[str] = set()
-
-    def look(item: Item) -> Standing:
-        return Standing(State.FINISHED if item.name in started else State.NEW, 1)
-
-    batch = Batch(asked, engine, 100.0, priced(), Looks(look))
-    table, matrix = Table(batch, io.StringIO()), Matrix("empty", tuple(asked))
-
-    def tell(event: str, row: Row) -> None:
-        started.add(row.item.name)
-        table.tell(event, row)
-        summary.write(matrix, batch, tmp_path)
-
-    begun = time.process_time()
-    batch.run(tell)
-    assert batch.exit_code == 0
-    assert (time.process_time() - begun) / len(asked) < 1.0

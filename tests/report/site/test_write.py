@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html.parser
-import time
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
@@ -15,7 +14,6 @@ from diskbook.cli.results import site
 from diskbook.facts.errors import UsageError
 from diskbook.report import site as write
 from support import few_runs
-from support.disturbance import load_sensitive
 
 
 class Links(html.parser.HTMLParser):
@@ -112,14 +110,3 @@ def test_a_folder_without_runs_makes_a_site_that_says_so(tmp_path: Path) -> None
     (tmp_path / "runs").mkdir()
     index = write.build(tmp_path / "runs", tmp_path / "site").index
     assert "There is no run yet" in index.read_text("utf-8")
-
-
-@pytest.mark.measures
-def test_200_runs_take_less_than_20_seconds(tmp_path: Path) -> None:
-    """By a third of them, and by the processor's time, to which others on this machine may add half."""
-    runs = many_runs.many(tmp_path / "runs", 66)
-    begin = time.process_time()
-    assert write.build(runs, tmp_path / "site").runs == 66
-    taken_s = time.process_time() - begin
-    with load_sensitive():
-        assert taken_s < 20 / 3

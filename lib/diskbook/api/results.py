@@ -18,6 +18,7 @@ from diskbook.measure.runs import overview
 from diskbook.report.analysis import rerun, run as run_analysis, why_text
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.show import headlines, locations, parameters
+from diskbook.results import plan as plans
 from diskbook.results.run import Run
 
 MIME = "application/vnd.diskbook.answer+json"
@@ -116,10 +117,10 @@ class RunResults:
     @property
     def caption(self) -> str:
         """Run, date, region and origin in one line, to stand below a figure or a table."""
-        a, facts = self._a, [self._a.run.name, locations.dates(self._a), self._a.scenario.region]
-        return ", ".join(
-            filter(None, [*facts, locations.ran_on(a), scope.source(a.provenance), self._left_out])
-        )
+        a, early = self._a, plans.early_stop(self._a.run).partition(":")[0]
+        facts = [a.run.name, locations.dates(a), a.scenario.region, locations.ran_on(a)]
+        stopped = f"stopped at the {early}" if early else ""
+        return ", ".join(filter(None, [*facts, stopped, scope.source(a.provenance), self._left_out]))
 
     @property
     def trials(self) -> pd.DataFrame:

@@ -109,6 +109,12 @@ def stopped_at(run: Run) -> dict[str, Any] | None:
     return next((event for event in run.ledger() if event["event"] == "look" and event["stops"]), None)
 
 
+def early_stop(run: Run) -> str:
+    """Say at which planned look the run stopped, and what that saved; empty where it did not stop early."""
+    stop = stopped_at(run)
+    return "" if stop is None else str(stop["text"])
+
+
 def progress(run: Run) -> Progress:
     """How much of the plan is done, by the ledger; trials for evidence are no part of it."""
     complete = complete_blocks(run)

@@ -399,7 +399,7 @@ POINTS = (
         14,
         "memory",
         "Where the interval is over blocks, neighbouring blocks are alike no more than chance has it.",
-        "measure replicates, or spread the blocks over hours ([design] hours_between_blocks)",
+        "measure replicates, or spread the blocks over hours ([design] spread)",
         (data.MEMORY,),
         "intervals over replicates need none",
         _memory,

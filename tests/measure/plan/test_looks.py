@@ -43,6 +43,10 @@ def test_a_plan_proposes_looks_with_what_they_cost() -> None:
     assert re.search(
         r"true change 0 %: stops after [\d.]+ blocks on average, [\d.]+ USD, \d+ % decided", text
     )
+    assert looks.PARALLEL not in text
+    replicates = scenario_file.load("zone-disks", "quick", {"design.replicates": 4, "design.looks": [2, 4]})
+    text = terminal.plan_text(replicates, terminal.target_of("2%", None, None, looks=True), Sources(), "run")
+    assert "looks after 2, 4 replicates:" in text and text.count(looks.PARALLEL) == 2
     with pytest.raises(UsageError, match="--looks needs the width"):
         terminal.plan_text(scenario, terminal.target_of(None, None, None, looks=True), Sources(), "run")
 

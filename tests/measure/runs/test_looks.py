@@ -8,8 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import diskbook as db
 from diskbook.design.vocabulary import Verdict
 from diskbook.measure.runs import looks
+from diskbook.report.post import method
+from diskbook.report.show import first_screen
+from diskbook.report.show.facts import environment
 from diskbook.results import plan as plans
 from diskbook.results.run import Run
 from support import synthetic
@@ -53,6 +57,12 @@ def test_what_gates_withhold_holds_nothing_up(run: Run, monkeypatch: pytest.Monk
     assert stop is not None and stop["number"] == 2
     assert "look after 2 of 4 blocks" in stop["text"] and "this saves 2 blocks and" in stop["text"]
     assert "USD (on Azure)" in stop["text"]
+    results = db.open_run(run.folder)
+    assert "stopped at the look after 2 of 4 blocks" in results.caption
+    shown = method.lines(results.analysis)[2], first_screen.sure(results.analysis)
+    assert all("this saves 2 blocks and" in text for text in shown)
+    facts = environment(results.analysis)
+    assert facts[facts["What"] == "stopped early"]["Value"].item() == stop["text"]
 
 
 def test_an_open_headline_goes_on_and_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,6 @@ def test_the_gate_warns_and_decides_nothing() -> None:
     gate = memory_gate(wandering(0.9, (3, 20)))
     assert gate.status == "failed" and gate.decides is None
     assert (
-        "for these hours, and may miss the lasting ratio" in gate.cause
-        and "hours_between_blocks" in gate.remedy
+        "for these hours, and may miss the lasting ratio" in gate.cause and "[design] spread" in gate.remedy
     )
     assert memory_gate(np.random.default_rng(1).normal(size=(3, 20))).status == "passed"

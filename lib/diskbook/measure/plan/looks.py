@@ -21,6 +21,11 @@ from diskbook.stats.gates.plan import constant_level, stopping
 QUARTERS = 4
 """Looks that are proposed: after each quarter of the blocks or replicates."""
 
+PARALLEL = (
+    "Azure measures all replicates at the same time, so looks after replicates save nothing there; "
+    'replicates = 1 with look_unit = "blocks" does'
+)
+
 
 def text(scenario: Scenario, known: Sequence[Evidence], target: Target, family: int) -> str:
     """Propose looks for a wanted half-width, with blocks, dollars and power against one look.
@@ -44,6 +49,7 @@ def text(scenario: Scenario, known: Sequence[Evidence], target: Target, family: 
     margin = min(item.margin for item in sample_size.headline(scenario))
     effect = target.effect or margin
     level = constant_level(looks)
+    parallel = unit == "replicates"
     lines = [
         f"looks for ±{percent(target.half_width)} at the last: looks = {list(looks)}, "
         f'look_unit = "{unit}", each at a level of {level:.4f} (one look: {single} {unit})',
@@ -52,13 +58,14 @@ def text(scenario: Scenario, known: Sequence[Evidence], target: Target, family: 
         shift, band = math.log1p(change) / sd, math.log1p(margin) / sd
         stops, decided = stopping(looks, shift, band, family)
         _, at_once = stopping((single,), shift, band, family)
-        usd, at_once_usd = (_usd(scenario, unit, number) for number in (stops, single))
+        paid = looks[-1] if parallel else stops
+        usd, at_once_usd = (_usd(scenario, unit, number) for number in (paid, single))
         lines.append(
             f"  true change {percent(change)}: stops after {stops:.1f} {unit} on average, {usd:.2f} USD, "
             f"{100 * decided:.0f} % decided; one look {at_once_usd:.2f} USD, {100 * at_once:.0f} %"
         )
     lines.append(f"  decided: a difference, or equivalence within {percent(margin)}")
-    return "\n".join(lines)
+    return "\n".join(lines + [f"  {PARALLEL}"] * parallel)
 
 
 def proposed(sd: float, half_width: float, single: int) -> tuple[int, ...]:

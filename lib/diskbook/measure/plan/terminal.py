@@ -174,6 +174,11 @@ def _design(scenario: Scenario) -> str:
         lines += [f"  {'':<{loads}}  {words}" for words in show_tool.of_workload(item)]
     first = dict.fromkeys(trial.arm for trial in schedule.plan(scenario)[0].trials)
     lines.append(f"order of arms in the first block: {', '.join(first)}")
+    if numbers.looks:
+        after = ", ".join(map(str, numbers.looks))
+        lines.append(f"looks after {after} {numbers.look_unit}: the run stops once the headlines are decided")
+    if numbers.look_unit == "replicates" and len(numbers.looks) > 1 and not _is_own(scenario):
+        lines.append(f"  {looks.PARALLEL}")
     lines.append(_state(scenario))
     return "\n".join(lines)
 

@@ -24,8 +24,7 @@ class Outcome:
     @property
     def words(self) -> str:
         """Last words of a command."""
-        stopped = plans.stopped_at(self.run)
-        answer = [*filter(None, [self.headline, self.protocol, stopped and stopped["text"]])]
+        answer = [*filter(None, [self.headline, self.protocol, plans.early_stop(self.run)])]
         return "\n".join(["", *answer, "", f"report: {self.report}"])
 
 

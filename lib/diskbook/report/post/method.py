@@ -97,7 +97,9 @@ def _order(a: Analysed) -> str:
         each, drawn = "measured by others", "their order is theirs"
     failed = f", {lost:,} failed" * (lost > 0)
     trials = f"{finished:,} trial{'s' * (finished != 1)} finished{failed}"
-    return f"Order: {each}; {blocks} per load, {drawn}. {capital(trials)}."
+    early = plans.early_stop(a.run)
+    stopped = f" {capital(early)}." if early else ""
+    return f"Order: {each}; {blocks} per load, {drawn}. {capital(trials)}.{stopped}"
 
 
 def _judged(a: Analysed) -> str:

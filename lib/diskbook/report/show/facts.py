@@ -14,6 +14,7 @@ from diskbook.facts import disk_options, quantities
 from diskbook.report.show import tool as show_tool
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, folded, table
+from diskbook.results import plan as plans
 from diskbook.stats.drift import COMMON, DriftVerdict, drift
 from diskbook.stats.gates.guests import GUEST_FACTS, CellGuest, guests_by_arm
 
@@ -81,6 +82,8 @@ def _run_facts(a: Analysed) -> list[tuple[str, str]]:
     if overrides:
         changes = ", ".join(f"{key} = {value}" for key, value in overrides.items())
         rows.append(("changed by hand", changes))
+    if early := plans.early_stop(a.run):
+        rows.append(("stopped early", early))
     emulator = a.manifest.get("emulator") or {}
     if emulator:
         rows.append(("emulator profile", f"{emulator.get('profile')}, seed {emulator.get('seed')}"))

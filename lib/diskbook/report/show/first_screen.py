@@ -82,7 +82,8 @@ def _rests_on(row: Row, a: Analysed) -> str:
         ends = [quantities.change(math.exp(end)) for end in (logs.min(), logs.max())]
         numbers += f"; per {by} the change is {' to '.join(dict.fromkeys(ends))}"
     before = headlines.undecided_before(headlines.of(a.comparisons, a.scenario)).removeprefix("; ")
-    return ". ".join(filter(None, [capital(numbers), capital(before), _order(a)]))
+    early = capital(plans.early_stop(a.run))
+    return ". ".join(filter(None, [capital(numbers), capital(before), early, _order(a)]))
 
 
 def _floor(a: Analysed) -> str:

@@ -346,7 +346,7 @@ def memory_gate(log_ratios: np.ndarray) -> Gate:
         Of the comparison, [replicate, block].
     """
     seen = memory_of_blocks(log_ratios)
-    remedy = "spread the blocks over hours ([design] hours_between_blocks), or measure more replicates"
+    remedy = "spread the blocks over hours ([design] spread), or measure more replicates"
     if not seen.is_assessable:
         cause = "too few blocks to see whether the ratio wanders over hours, as 20 of a replicate mostly show"
         return not_assessable(MEMORY, cause, remedy)

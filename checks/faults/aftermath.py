@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 
 from checks.faults.scene import EMULATOR, OWN_PLACE, Scene, line_of
+from diskbook.cloud import kinds
+from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.teardown import LeftStandingError
-from diskbook.emulated import cloud as emulated
 from diskbook.results import plan as plans, tables
 from diskbook.results.run import Run
 from diskbook.stats import evidence
@@ -48,17 +49,23 @@ def _on_hosts(scene: Scene) -> list[Path]:
     return sorted((scene.folder / "own" / OWN_PLACE).glob("diskbook-*"))
 
 
+def clients() -> Clients:
+    """Make the clients of the emulator that was started by hand."""
+    (found,) = kinds.get("emulator").find(must=True, only=EMULATOR).places.values()
+    return found
+
+
 def groups(scene: Scene) -> list[str]:
     """Resource groups on the emulator that was started by hand."""
     if not scene.named:
         return []
-    groups = emulated.clients(EMULATOR).resource.resource_groups
+    groups = clients().resource.resource_groups
     return [group.name for group in groups.list()]
 
 
 def other_than(scene: Scene, names: Sequence[str], status: int, sentence: str) -> list[str]:
     """Compare what stands in the run's group, and what was said of it, with what must stand."""
-    resources = emulated.clients(EMULATOR).resource.resources
+    resources = clients().resource.resources
     standing = sorted(row.name for group in groups(scene) for row in resources.list_by_resource_group(group))
     wrong = [f"{standing} stand, not {list(names)}"] if standing != sorted(names) else []
     if status != LeftStandingError.exit_code or not all(

@@ -10,13 +10,12 @@ from pathlib import Path
 import psutil
 from azure.core.rest import HttpRequest
 
-from checks.faults.aftermath import groups
+from checks.faults.aftermath import clients, groups
 from checks.faults.moments import Moment, Trial, creating, hold, kernel, release
 from checks.faults.play import acting
 from checks.faults.scene import EMULATOR, PLAYED, NotStruck, Scene, line_of
 from diskbook.cloud.azure import expiry
 from diskbook.cloud.azure.attach import group_and_name
-from diskbook.emulated import cloud as emulated
 from diskbook_emulator import lifecycle
 from diskbook_emulator.types import Json
 
@@ -182,7 +181,7 @@ def close_lid(scene: Scene, moment: Trial) -> None:
 def power(scene: Scene, action: str, moment: Trial, refuse_start: Json | None = None) -> None:
     """Do something through Azure to the machine that measures: "deallocate", "restart", "delete"."""
     # Takes a second; a trial is not longer.
-    machines = emulated.clients(EMULATOR).compute.virtual_machines
+    machines = clients().compute.virtual_machines
     job = moment(scene)
     hold(scene, job)
     rows = scene.run.manifest["replicates"][-1]["machines"].values()
@@ -201,7 +200,7 @@ def foreign_disk(scene: Scene, moment: Trial) -> None:
     (group,) = groups(scene)
     body = {"location": scene.run.scenario.region, "sku": {"name": "Premium_LRS"}}
     body["properties"] = {"creationData": {"createOption": "Empty"}, "diskSizeGB": 64}
-    disks = emulated.clients(EMULATOR).compute.disks
+    disks = clients().compute.disks
     disks.begin_create_or_update(group, FOREIGN, body).result()
     release(hold_up)
 
@@ -209,7 +208,7 @@ def foreign_disk(scene: Scene, moment: Trial) -> None:
 def take_back_foreign(scene: Scene) -> None:
     """Delete the foreign disk, as its owner does, and tear down what it has kept."""
     (group,) = groups(scene)
-    emulated.clients(EMULATOR).compute.disks.begin_delete(group, FOREIGN).result()
+    clients().compute.disks.begin_delete(group, FOREIGN).result()
     scene.diskbook("teardown", scene.run.name)
 
 
@@ -226,7 +225,7 @@ def expire(scene: Scene, moment: Trial) -> None:
 
 def _set_clock(ahead_s: float) -> None:
     request = HttpRequest("PUT", "/diskbook/clock", json={"ahead_s": ahead_s})
-    emulated.clients(EMULATOR).resource.send_request(request).raise_for_status()
+    clients().resource.send_request(request).raise_for_status()
 
 
 @acting
@@ -240,7 +239,7 @@ def found(scene: Scene, power: str) -> None:
 @acting
 def lose_node(scene: Scene, name: str, moment: Trial) -> None:
     """Deallocate a node of a cluster, by its name in the scenario, while another one measures."""
-    machines = emulated.clients(EMULATOR).compute.virtual_machines
+    machines = clients().compute.virtual_machines
     fio = hold(scene, moment(scene))
     row = scene.run.manifest["replicates"][-1]["machines"][name]
     machines.begin_deallocate(*group_and_name(row["id"])).result()
@@ -250,7 +249,7 @@ def lose_node(scene: Scene, name: str, moment: Trial) -> None:
 @acting
 def lose_disk(scene: Scene, name: str, node: str, moment: Trial) -> None:
     """Detach a disk of a pool from its node, by their names in the scenario."""
-    machines = emulated.clients(EMULATOR).compute.virtual_machines
+    machines = clients().compute.virtual_machines
     fio = hold(scene, moment(scene))
     replicate = scene.run.manifest["replicates"][-1]
     place = group_and_name(replicate["machines"][node]["id"])

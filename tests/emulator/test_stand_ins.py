@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.hosts.powershell import script
-from diskbook.hosts.windows_setup import powershell
+from diskbook.hosts.powershell import encoded, script
 from diskbook_emulator import processes, stand_in_call, stand_ins
 from support.emulated import soon
 
@@ -49,20 +48,20 @@ def test_a_call_ends_with_its_caller_and_a_job_outlives_it(
 ) -> None:
     jobs = tmp_path / "jobs"
     started = script("start", name="one", command="sleep 613")
-    words = powershell(started).split()[1:]
+    words = encoded(started).split()[1:]
     assert call(warm, POWERSHELL, *words, home=tmp_path).wait() == 0
     number = int((jobs / "one" / "pid").read_text())
     request.addfinalizer(lambda: processes.kill(processes.tree(number)))
     shell = Path("/proc") / str(number)
     assert shell.exists()
-    waiting = powershell(script("finish", name="one", files=[], patience_ms=600_000)).split()[1:]
+    waiting = encoded(script("finish", name="one", files=[], patience_ms=600_000)).split()[1:]
     caller = call(warm, POWERSHELL, *waiting, home=tmp_path)
     forks = lambda: [path for path in Path("/proc").glob("[0-9]*") if _works_in(path, tmp_path)]  # noqa: E731
     assert soon(lambda: len(forks()) == 1)  # the caller goes to the socket's folder; its fork is here
     caller.kill()
     caller.wait()
     assert soon(lambda: len(forks()) == 0) and shell.exists()
-    ended = powershell(script("end")).split()[1:]
+    ended = encoded(script("end")).split()[1:]
     assert call(warm, POWERSHELL, *ended, home=tmp_path).wait() == 0
     assert soon(lambda: not shell.exists()) and not jobs.exists()
 

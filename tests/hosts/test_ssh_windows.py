@@ -18,7 +18,7 @@ from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.powershell import SCRIPTS, script
 from diskbook.hosts.ssh import Host
 from diskbook.hosts.ssh_windows import WindowsConnection, command_line
-from diskbook.tools.diskspd import command as diskspd
+from diskbook.tools.diskspd import command as diskspd, xml as diskspd_xml
 from diskbook_emulator.machine import Machine
 from diskbook_emulator.types import VmAddress, VmSpec
 from support.emulated import soon
@@ -92,7 +92,7 @@ def disk(machine: tuple[Machine, Host], tmp_path_factory: pytest.TempPathFactory
 def test_a_script_is_short_enough_for_a_command_prompt() -> None:
     longest = {"name": "r01-b01-p001-" + "x" * 60, "command": "diskspd " + "-x1234567 " * 25}
     for name in SCRIPTS:
-        assert len(windows_setup.powershell(script(name, **longest))) < 8191  # cmd.exe's limit
+        assert len(powershell.encoded(script(name, **longest))) < 8191  # cmd.exe's limit
 
 
 @pytest.mark.emulator
@@ -123,14 +123,14 @@ def test_a_job_that_hangs_is_ended_and_one_that_is_gone_is_told(connection: Wind
 
 @pytest.mark.emulator
 def test_only_our_own_scripts_are_answered(connection: WindowsConnection) -> None:
-    output = connection.run(windows_setup.powershell("Get-Process"))
+    output = connection.run(powershell.encoded("Get-Process"))
     assert output.status == 1
     assert b"only the scripts of diskbook" in output.stderr
 
 
 @pytest.mark.emulator
 def test_the_machine_says_that_its_diskspd_is_emulated(connection: WindowsConnection) -> None:
-    lines = connection.check(windows_setup.powershell(windows_setup.FACTS)).decode().splitlines()
+    lines = connection.check(powershell.encoded(windows_setup.FACTS)).decode().splitlines()
     assert "emulated" in lines[0]
     assert lines[1].startswith("2.0.21 (emulated by fio-")
 
@@ -150,7 +150,7 @@ def test_a_disk_is_found_by_lun_marked_and_measured(connection: WindowsConnectio
     connection.start_job("trial", list(job.argv))
     output = connection.finish_job("trial", [], limit_s=30)
     text = {name: content.decode() for name, content in output.items()}
-    result = diskspd.parse_output(text, "trial.xml", runtime_s=1)
+    result = diskspd_xml.parse_output(text, "trial.xml", runtime_s=1)
     assert "emulated" in result.version
     assert result.directions["write"].iops > 0
 

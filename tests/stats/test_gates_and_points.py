@@ -24,13 +24,6 @@ UNEQUAL = {"lrs-z1": (20.0, 3.0), "lrs-z2": (400.0, 1.0)}
 """Seconds since the attach, and attaches in a block, that fail the gate on disks."""
 
 
-class Measured:
-    """Of a run what tells which gates apply."""
-
-    def __init__(self, scenario: str, provenance: str) -> None:
-        self.scenario, self.provenance = scenario_file.load(scenario), provenance
-
-
 @pytest.fixture(scope="module")
 def unequal():
     trials, _, series = synthetic.tables(1, n_blocks=3)
@@ -65,11 +58,11 @@ def test_a_gate_does_not_apply_where_its_point_does_not(unequal, provenance: str
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("provenance", ["azure", "inventory"])
 def test_of_every_scenario_the_gates_agree_with_the_points(name: str, provenance: str) -> None:
-    a = Measured(name, provenance)
-    exempt = run_protocol.exempt(a)
-    for item in a.scenario.comparison:
+    scenario = scenario_file.load(name)
+    exempt = run_protocol.exempt(scenario, provenance)
+    for item in scenario.comparison:
         of_item = exempt[item.arm, item.base_arm]
-        is_attached = run_protocol._is_attached(a, item)
+        is_attached = run_protocol._is_attached(scenario, provenance, item)
         assert ("attachment" in of_item) is not is_attached
         failed = [{"gate": gate, "status": "failed", "cause": "", "remedy": ""} for gate in of_item]
         others = [{"gate": "data", "status": "passed", "cause": "", "remedy": ""}]
@@ -84,10 +77,10 @@ def test_of_every_scenario_the_gates_agree_with_the_points(name: str, provenance
 
 
 def test_devices_may_differ_where_a_scenario_compares_them() -> None:
-    exempt = run_protocol.exempt(Measured("s2d-azure", "azure"))
+    exempt = run_protocol.exempt(scenario_file.load("s2d-azure"), "azure")
     alike, unlike = exempt["s2d-3-remote", "s2d-3"], exempt["s2d-3", "ss-4"]
     assert not {"driver", "cpu_model"} & alike.keys() and "driver" in unlike
-    sizes = run_protocol.exempt(Measured("disk-options", "azure"))["ephemeral", "lrs-e4ads"]
+    sizes = run_protocol.exempt(scenario_file.load("disk-options"), "azure")["ephemeral", "lrs-e4ads"]
     assert "write_cache" in sizes and not {"kernel", "power_plan", "scheduler"} & {*unlike, *sizes}
 
 

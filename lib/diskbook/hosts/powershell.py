@@ -6,6 +6,7 @@ general knowledge of Windows and unverified there: the emulator answers these sc
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -191,3 +192,9 @@ def _adapter(row: Mapping[str, Any]) -> str | None:
     """The adapter in a disk's location; None where it names none."""
     named = _ADAPTER.search(str(row["location"]))
     return named[0] if named else None
+
+
+def encoded(text: str) -> str:
+    """Build the command line that runs a script by SSH: encoded, so that no shell has quotes to take."""
+    encoded = base64.b64encode(text.encode("utf-16-le")).decode()
+    return f"powershell -NoProfile -NonInteractive -EncodedCommand {encoded}"

@@ -12,9 +12,8 @@ from typing import Any
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import jobs
 from diskbook.hosts.jobs import JobLost
-from diskbook.hosts.powershell import data_disks, script
+from diskbook.hosts.powershell import data_disks, encoded, script
 from diskbook.hosts.ssh import Connection, Host, OnUnreachable, Output
-from diskbook.hosts.windows_setup import powershell
 
 _READ, _READ_WRITE = 0x80000000, 0xC0000000
 _ANSWERS_S = 60.0  # what a script may take longer than its time before its connection is taken for dead
@@ -150,4 +149,4 @@ class WindowsConnection(Connection):
     def _powershell(
         self, which: str, /, *, timeout_s: float = 120.0, stdin: bytes = b"", **parameters: Any
     ) -> Output:
-        return self.run(powershell(script(which, **parameters)), stdin=stdin, timeout_s=timeout_s)
+        return self.run(encoded(script(which, **parameters)), stdin=stdin, timeout_s=timeout_s)

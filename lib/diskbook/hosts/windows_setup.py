@@ -5,7 +5,6 @@ Client and emulator share it: the one sends the script, the other knows it and p
 
 from __future__ import annotations
 
-import base64
 from importlib import resources
 
 from diskbook.tools import diskspd
@@ -36,9 +35,3 @@ def setup_script(appended: str = "") -> str:
     text = (resources.files("diskbook.hosts") / "windows-setup.ps1").read_text("utf-8")
     text = text.replace("@DISKSPD_URL@", INSTALL.url).replace("@DISKSPD_SHA256@", INSTALL.sha256)
     return f"{text}\n{appended}" if appended else text
-
-
-def powershell(script: str) -> str:
-    """Build the command line that runs a script by SSH: encoded, so that no shell has quotes to take."""
-    encoded = base64.b64encode(script.encode("utf-16-le")).decode()
-    return f"powershell -NoProfile -NonInteractive -EncodedCommand {encoded}"

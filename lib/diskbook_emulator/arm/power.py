@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 
-from diskbook_emulator.arm import attach, disks
+from diskbook_emulator.arm import attach, company, disks
 from diskbook_emulator.arm.cleanup import VM, data_disks, running
 from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed
+from diskbook_emulator.arm.network_fill import address_ids, nics
 from diskbook_emulator.arm.operations import Work
 from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
 from diskbook_emulator.arm.state import Resource
-from diskbook_emulator.arm.vm_body import spec_of
-from diskbook_emulator.arm.vms import address_known
+from diskbook_emulator.arm.vm_body import SSH_PORT_TAG, spec_of
+from diskbook_emulator.types import VmAddress
 
 # action: (name of its delay, power state after it)
 ACTIONS = {
@@ -79,3 +80,24 @@ def _settle(plane: ControlPlane, vm: Resource, power: str) -> Callable[[ArmError
         disks.link_keys(plane, disks.disk_keys(vm))
 
     return settle
+
+
+def address_known(plane: ControlPlane, vm: Resource, at: VmAddress) -> None:
+    """Write where the machine's sshd listens into its public address and its tag.
+
+    That of a machine in a company's subnet only the jump host gets to know.
+    """
+    for nic in nics(plane, vm)[:1]:
+        private = company.private_address(nic)
+        if private is not None:
+            plane.backend.reached_privately(vm.key, private, at)
+            plane.store.save(vm)
+            return
+    vm.body.setdefault("tags", {})[SSH_PORT_TAG] = str(at.port)
+    plane.store.save(vm)
+    for nic in nics(plane, vm)[:1]:
+        for address_id in address_ids(nic)[:1]:
+            address = plane.store.get(address_id)
+            if address is not None:
+                address.properties["ipAddress"] = at.address
+                plane.store.save(address)

@@ -13,10 +13,10 @@ from diskbook_emulator.arm import access, company
 from diskbook_emulator.arm.errors import bad_request
 from diskbook_emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook_emulator.arm.settings import Restriction
+from diskbook_emulator.arm.vm_body import IMAGE_VERSIONS
 from diskbook_emulator.arm.vm_rules import cores_used
 from diskbook_emulator.types import Json
 
-IMAGE_VERSIONS = ("1.0.9", "1.0.10")
 _IMAGE = (
     "/providers/Microsoft.Compute/locations/{location}/publishers/{publisher}/artifacttypes/vmimage"
     "/offers/{offer}/skus/{sku}"

@@ -9,10 +9,10 @@ from diskbook.facts.catalog import SCSI
 from diskbook_emulator.arm import ids
 from diskbook_emulator.arm.errors import invalid
 from diskbook_emulator.arm.operations import azure_time
-from diskbook_emulator.arm.skus import IMAGE_VERSIONS
 from diskbook_emulator.arm.state import Resource, Store, shown
 from diskbook_emulator.types import Json, VmSpec
 
+IMAGE_VERSIONS = ("1.0.9", "1.0.10")
 SSH_PORT_TAG = "diskbook-ssh-port"
 DISK_DEFAULTS: Json = {"caching": "None", "toBeDetached": False, "deleteOption": "Detach"}
 

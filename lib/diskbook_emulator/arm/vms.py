@@ -5,11 +5,11 @@ import secrets
 
 from diskbook.facts import catalog
 from diskbook.facts.rules import VmAsk
-from diskbook_emulator.arm import attach, company, disks, ids
+from diskbook_emulator.arm import attach, disks, ids, power
 from diskbook_emulator.arm.cleanup import VM
 from diskbook_emulator.arm.disk_rules import ask_of, check_new
 from diskbook_emulator.arm.errors import ArmError, not_allowed
-from diskbook_emulator.arm.network_fill import address_ids, nics
+from diskbook_emulator.arm.network_fill import nics
 from diskbook_emulator.arm.operations import Work
 from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
 from diskbook_emulator.arm.state import Resource
@@ -102,33 +102,12 @@ def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
         vm.hidden["power"] = "running"
         vm.hidden["created"] = True
         _make_os_disk(plane, vm)
-        address_known(plane, vm, addresses[0])
+        power.address_known(plane, vm, addresses[0])
         vm.properties["provisioningState"] = "Succeeded"
         attach.end(plane, written(vm), change)
         disks.link_keys(plane, disks.disk_keys(vm))
 
     return Work(effect, settle, (vm.id,))
-
-
-def address_known(plane: ControlPlane, vm: Resource, at: VmAddress) -> None:
-    """Write where the machine's sshd listens into its public address and its tag.
-
-    That of a machine in a company's subnet only the jump host gets to know.
-    """
-    for nic in nics(plane, vm)[:1]:
-        private = company.private_address(nic)
-        if private is not None:
-            plane.backend.reached_privately(vm.key, private, at)
-            plane.store.save(vm)
-            return
-    vm.body.setdefault("tags", {})[SSH_PORT_TAG] = str(at.port)
-    plane.store.save(vm)
-    for nic in nics(plane, vm)[:1]:
-        for address_id in address_ids(nic)[:1]:
-            address = plane.store.get(address_id)
-            if address is not None:
-                address.properties["ipAddress"] = at.address
-                plane.store.save(address)
 
 
 def _make_os_disk(plane: ControlPlane, vm: Resource) -> None:

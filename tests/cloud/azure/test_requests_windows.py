@@ -19,7 +19,7 @@ from diskbook.cloud.azure.keys import run_key
 from diskbook.cloud.connect import clients_of
 from diskbook.design import scenario_file
 from diskbook.design.model import Machine
-from diskbook.hosts import windows_setup
+from diskbook.hosts import powershell, windows_setup
 from diskbook.hosts.ssh import Connection, Host
 from diskbook.measure.runs import stages
 from diskbook.results.run import Run
@@ -286,12 +286,12 @@ def test_it_has_the_host_key_of_the_extension_also_after_a_restart(run: Run) -> 
     machine = row["machines"]["windows-server-machine"]
     host = Host(**machine["host"], private_key=run_key(run.folder))
     with Connection(host) as connection:
-        assert connection.run(windows_setup.powershell(windows_setup.FACTS)).status == 0
+        assert connection.run(powershell.encoded(windows_setup.FACTS)).status == 0
     clients = clients_of(run)
     group = run.manifest["resource_groups"][0]["name"]
     clients.compute.virtual_machines.begin_restart(group, machine["host"]["name"]).result()
     with Connection(host) as connection:
-        assert connection.run(windows_setup.powershell(windows_setup.FACTS)).status == 0
+        assert connection.run(powershell.encoded(windows_setup.FACTS)).status == 0
 
 
 @pytest.mark.emulator
@@ -299,6 +299,6 @@ def test_its_powershell_answers_nothing_but_the_workbooks_scripts(run: Run) -> N
     (row,) = run.manifest["replicates"]
     host = row["machines"]["windows-server-machine"]["host"]
     with Connection(Host(**host, private_key=run_key(run.folder))) as connection:
-        output = connection.run(windows_setup.powershell("Get-Date"))
+        output = connection.run(powershell.encoded("Get-Date"))
         assert output.status == 1 and b"knows only the scripts of diskbook" in output.stderr
         assert connection.run("command -v diskspd").status == 0

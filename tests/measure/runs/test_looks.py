@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -46,7 +47,8 @@ def run(tmp_path: Path) -> Run:
 
 def _left(run: Run, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of the blocks that are measured yet, where the look finds these comparisons."""
-    monkeypatch.setattr(looks, "analyse", lambda run: type("Analysed", (), {"comparisons": table}))
+    seen = SimpleNamespace(compared=SimpleNamespace(table=table))
+    monkeypatch.setattr(looks, "computed", lambda run: seen)
     return [block.block for block in looks.until_decided(run, plans.remaining(run, 1))]
 
 
@@ -79,7 +81,7 @@ def test_without_a_headline_of_its_scope_it_goes_on(
 
 
 def test_the_interval_of_a_look_never_contradicts_its_verdict(run: Run) -> None:
-    table = looks.analyse(run).comparisons
+    table = looks.computed(run).compared.table
     judged = table[table["p_adjusted"].notna() & table["ci_low"].notna() & (table["family"] == "headline")]
     leaves_out_1 = (judged["ci_low"] > 1) | (judged["ci_high"] < 1)
     differs = judged["verdict"] == Verdict.DIFFERENCE

@@ -21,7 +21,7 @@ from diskbook.facts.errors import UsageError
 from diskbook.hosts.device import Device
 from diskbook.measure.plan import terminal as plan_text
 from diskbook.report.show import tool as show_tool
-from diskbook.tools.diskspd import command, command as diskspd
+from diskbook.tools.diskspd import command, command as diskspd, xml as diskspd_xml
 from diskbook.tools.record import Direction, Load, Measurement, UnusableError
 from support import SAMPLES
 from support.disturbance import load_sensitive
@@ -264,7 +264,7 @@ def test_what_a_tool_cannot_do_is_found_before_anything_is_created(tmp_path: Pat
 
 def test_iops_of_intervals_are_rates_whatever_the_interval() -> None:
     text = (FOLDER / "v2.2-3targets-F-Sh.xml").read_text()  # -D500
-    result = diskspd.parse_output({"stdout": text}, "sample.xml")
+    result = diskspd_xml.parse_output({"stdout": text}, "sample.xml")
     for name, part in result.directions.items():
         assert result.series[name].iops.mean() == pytest.approx(part.iops, rel=0.001)
 
@@ -279,14 +279,14 @@ def test_iops_of_intervals_are_rates_whatever_the_interval() -> None:
 )
 def test_diskspds_own_message_is_told(streams: dict[str, str], named: str) -> None:
     with pytest.raises(UnusableError, match=r"trial\.xml") as caught:
-        diskspd.parse_output(streams, "trial.xml")
+        diskspd_xml.parse_output(streams, "trial.xml")
     assert named in str(caught.value)
 
 
 def test_a_trial_cut_short_is_refused() -> None:
     text = (FOLDER / "v2.2-rand-w30-L-D.xml").read_text()
     with pytest.raises(UnusableError, match="interrupted"):
-        diskspd.parse_output({"stdout": text}, "trial.xml", runtime_s=60)
+        diskspd_xml.parse_output({"stdout": text}, "trial.xml", runtime_s=60)
 
 
 # --- the emulated DiskSpd
@@ -316,7 +316,7 @@ def test_the_emulated_diskspd_tells_what_a_real_fio_measured() -> None:
     load = workload(threads=2, queue_depth=5, write_pct=30, sync="dsync", runtime_s=2, series_s=0.5)
     job = diskspd.command(load, Drive(), seed=3)
     text = stand_in(*job.argv[1:])
-    result = diskspd.parse_output({"stdout": text}, "trial.xml", runtime_s=2)
+    result = diskspd_xml.parse_output({"stdout": text}, "trial.xml", runtime_s=2)
 
     assert "emulated by fio-" in result.version
     wanted = Load("random", 8192, 30, 2, 5, None, "dsync", 64 * MIB, 0.0, 2.0)
@@ -335,7 +335,7 @@ def test_the_emulated_diskspd_tells_what_a_real_fio_measured() -> None:
 @pytest.mark.emulator
 def test_a_line_without_latencies_has_none() -> None:
     job = diskspd.command(Workload(name="l", verbatim="diskspd -c8M -b4K -r -W0 -d1 -Su a"), Drive())
-    read = diskspd.parse_output({"stdout": stand_in(*job.argv[1:])}, "t.xml").directions["read"]
+    read = diskspd_xml.parse_output({"stdout": stand_in(*job.argv[1:])}, "t.xml").directions["read"]
     assert read.iops > 0
     assert read.lat_mean_ms != read.lat_mean_ms
     assert not read.bins

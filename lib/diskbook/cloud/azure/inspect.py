@@ -15,7 +15,7 @@ from diskbook.cloud.azure import private
 from diskbook.design.model import Machine
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import span
-from diskbook.hosts import windows_setup
+from diskbook.hosts import powershell, windows_setup
 from diskbook.hosts.ssh import Connection, Output, UnreachableError
 from diskbook.tools import registry
 from diskbook.tools.protocol import Tool
@@ -67,7 +67,7 @@ def inspect_machine(folder: Path, spec: Machine, machines: Mapping[str, Mapping[
 
 
 def _windows_software(connection: Connection, tool: Tool) -> dict[str, str]:
-    facts = windows_setup.powershell(windows_setup.facts(tool))
+    facts = powershell.encoded(windows_setup.facts(tool))
     lines = connection.check(facts, timeout_s=120)
     system, version = _two_lines(lines, connection.host.name)
     return {"kernel": system, "tool_version": tool.version(version)}

@@ -18,7 +18,7 @@ from diskbook.facts import archives, files as files_read
 from diskbook.facts.archives import is_plain_name
 from diskbook.facts.errors import visible
 from diskbook.facts.units import MIB
-from diskbook.tools.diskspd import command as diskspd_command, xml as diskspd_xml
+from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.record import Measurement, Parsed, UnusableError
 
 MACHINES = "fleet.json"
@@ -59,7 +59,7 @@ def read(
 
 def version(number: str) -> str:
     """Name VMFleet and the version of its DiskSpd as a run's tables do."""
-    return f"vmfleet, {diskspd_command.version(number)}"
+    return f"vmfleet, {diskspd_xml.version(number)}"
 
 
 def _joined(content: bytes, source: str, **expected: Any) -> tuple[Measurement, str]:

@@ -15,7 +15,7 @@ from diskbook.design.schedule import Block
 from diskbook.design.vocabulary import Scope, Verdict
 from diskbook.facts.quantities import many
 from diskbook.facts.units import duration
-from diskbook.report.analysis.run import analyse
+from diskbook.report.analysis.computed import computed
 from diskbook.results import plan as plans
 from diskbook.results.run import Run
 
@@ -52,7 +52,7 @@ def undecided(run: Run) -> list[str] | None:
 
     Blocks decide for the very disks measured, replicates for disks like these.
     """
-    table = analyse(run).comparisons
+    table = computed(run).compared.table
     scope = Scope.THESE if run.scenario.design.look_unit == "blocks" else Scope.LIKE_THESE
     rows = table[(table["family"] == "headline") & (table["scope"] == scope)]
     if rows.empty:

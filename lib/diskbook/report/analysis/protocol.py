@@ -84,14 +84,14 @@ def conformances(a: Analysed, plan: Plan | None) -> tuple[Conformance, ...]:
     )
 
 
-def exempt(a: Analysed) -> dict[tuple[str, str], dict[str, str]]:
+def exempt(scenario: Scenario, provenance: str) -> dict[tuple[str, str], dict[str, str]]:
     """Name by arm and base arm the gates, and facts of guests, that do not apply to them, with reasons."""
     return {
         (item.arm, item.base_arm): {
-            **protocol.exempt(a.provenance, is_attached=_is_attached(a, item)),
-            **_set_apart(a.scenario, item),
+            **protocol.exempt(provenance, is_attached=_is_attached(scenario, provenance, item)),
+            **_set_apart(scenario, item),
         }
-        for item in a.scenario.comparison
+        for item in scenario.comparison
     }
 
 
@@ -172,7 +172,7 @@ def _facts(a: Analysed, recorded: _Recorded, item: Comparison) -> Facts:
         is_plan_written=None if plan is None else plan.written,
         is_plan_changed=plan is not None and plan.changed,
         is_raw_kept=recorded.has_raw and bool(len(rows)) and bool(rows["raw_sha256"].notna().all()),
-        is_attached=_is_attached(a, item),
+        is_attached=_is_attached(a.scenario, a.provenance, item),
         is_filled=bool(disks) and disks <= recorded.filled,
         is_overwritten=bool(disks) and disks <= recorded.overwritten,
         no_overwrite=OF_FLEETS if load.is_fleet else a.scenario.design.no_overwrite or "",
@@ -187,12 +187,12 @@ def _facts(a: Analysed, recorded: _Recorded, item: Comparison) -> Facts:
     )
 
 
-def _is_attached(a: Analysed, item: Comparison) -> bool:
+def _is_attached(scenario: Scenario, provenance: str, item: Comparison) -> bool:
     """Whether any arm measures a disk that is attached for it; of what others measured nobody knows."""
-    if a.provenance == Provenance.INVENTORY:
+    if provenance == Provenance.INVENTORY:
         return False
-    arms = [a.scenario.arm_named(name) for name in (item.arm, item.base_arm)]
-    return any(not arm.volume and not a.scenario.disk_of(arm).ephemeral for arm in arms)
+    arms = [scenario.arm_named(name) for name in (item.arm, item.base_arm)]
+    return any(not arm.volume and not scenario.disk_of(arm).ephemeral for arm in arms)
 
 
 def _is_from_intended(rows: pd.DataFrame) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,30 +15,21 @@ import numpy as np
 import pandas as pd
 
 from diskbook.cost import estimate
-from diskbook.design.model import Scenario, Workload
-from diskbook.design.totals import CELL
+from diskbook.design.model import Workload
 from diskbook.design.vocabulary import WITHHELD, Provenance
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
 from diskbook.report import figures
 from diskbook.report.analysis import companion_files, protocol as run_protocol
+from diskbook.report.analysis.computed import Computed
 from diskbook.report.analysis.published import compared as published_compared, figures as published
 from diskbook.report.figures import ArmLook, Picture, RunSource
 from diskbook.report.show import headlines, lead, locations, sentences, tool as show_tool
 from diskbook.report.show.analysed import Analysed, ReplicateCost
-from diskbook.results import plan as plans, tables as store_tables
+from diskbook.results import tables as store_tables
 from diskbook.results.run import Run, open_run
-from diskbook.stats import (
-    evidence,
-    expected,
-    limits,
-    percentiles as stats_percentile_ratios,
-    percentiles as stats_percentiles,
-    platform as platform_metrics,
-)
-from diskbook.stats.compare import Compared, Named, compare
+from diskbook.stats import evidence, limits, percentiles as stats_percentiles
 from diskbook.stats.gates.design import unpaired
-from diskbook.stats.gates.plan import Plan
 from diskbook.stats.protocol import Conformance
 
 
@@ -128,49 +119,10 @@ def _ratio_title(a: Analysed) -> str:
 
 
 @dataclass(frozen=True)
-class Analysis:
-    """What was computed from a run. Made by `analyse`; each part is computed when asked for, once."""
+class Analysis(Computed):
+    """What was computed from a run, and how it is shown. Made by `analyse`."""
 
-    run: Run
-    scenario: Scenario
-    manifest: Mapping[str, Any]
-    tables: store_tables.Tables
     scenario_file: Path | None = None
-
-    @property
-    def trials(self) -> pd.DataFrame:
-        """One row a trial and direction."""
-        return self.tables.trials
-
-    @property
-    def provenance(self) -> str:
-        """Where the numbers come from: azure, emulated, inventory ..."""
-        return str(self.manifest["provenance"])
-
-    @cached_property
-    def compared(self) -> Compared:
-        """Comparisons that the scenario named, gates and labelled cells."""
-        return self.compare(self.scenario.comparison)
-
-    def compare(self, comparisons: Iterable[Named]) -> Compared:
-        """Compare arms, as the scenario named them or not, by all that is known of the run."""
-        directions = {item.name: _directions(item) for item in self.scenario.workload}
-        return compare(
-            self.trials,
-            comparisons,
-            self.tables.series,
-            self._mismatches(),
-            directions=directions,
-            zone_redundant=self.scenario.zone_redundant_arms,
-            consumed_pct=platform_metrics.consumed_by_cell(
-                evidence.with_trials_for(self.trials, self.tables.evidence), self.tables.metrics
-            ),
-            plan=self.plan,
-            guest=self.tables.guest,
-            conditioning=run_protocol.of_arms(self.scenario, self.run.ledger()),
-            asked=run_protocol.by_trial(self.trials, self.scenario, self.run.ledger()),
-            exempt=run_protocol.exempt(self),
-        )
 
     @property
     def comparisons(self) -> pd.DataFrame:
@@ -193,33 +145,6 @@ class Analysis:
         """What each comparison meets of the protocol, headline comparisons first."""
         return run_protocol.conformances(self, self.plan)
 
-    @property
-    def gates(self) -> pd.DataFrame:
-        """What was checked before anything was compared."""
-        return self.compared.gates
-
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        """Every arm x workload with its label: below cap or capped, by which limit, and the evidence."""
-        items = self.scenario.arm
-        on_demand = [item.name for item in items if self.scenario.disk_of(item).bursting]
-        alone = self.tables.evidence
-        made = set(alone.loc[alone["status"] != "failed", CELL].itertuples(index=False, name=None))
-        return evidence.with_evidence(
-            self.compared.cells,
-            self.trials,
-            self.tables.metrics,
-            on_demand,
-            self.run.ledger(),
-            alone,
-            expected.reasons(self.scenario, made),
-        )
-
-    @cached_property
-    def percentiles(self) -> pd.DataFrame:
-        """Percentiles of a typical trial and of all I/Os, only those with enough I/Os behind them."""
-        return stats_percentiles.percentiles(self.tables.bins, self.trials)
-
     @cached_property
     def percentile_ratios(self) -> pd.DataFrame:
         """Ratios of percentiles for comparisons that passed their gates, in the scope of their verdict."""
@@ -235,7 +160,7 @@ class Analysis:
         items = [
             item for item in self.scenario.comparison if (item.arm, item.base_arm, item.workload) in named
         ]
-        every = stats_percentile_ratios.percentile_ratios(self.tables.bins, self.trials, items)
+        every = stats_percentiles.percentile_ratios(self.tables.bins, self.trials, items)
         return every.merge(judged[[*keys, "scope", "nearest_zone"]], on=[*keys, "scope"])
 
     @cached_property
@@ -306,27 +231,6 @@ class Analysis:
         """Latency against the rates that were held, where there are three of one load or more."""
         return load_curve(self)
 
-    def _mismatches(self) -> dict[str, str] | None:
-        """Settings were compared when they were read back; a mismatch would have stopped the run."""
-        replicates = self.manifest["replicates"]
-        read = [disk.get("read_back") for row in replicates for disk in row["disks"].values()]
-        return {} if read and all(read) else None
-
-    @cached_property
-    def plan(self) -> Plan | None:
-        """What was planned; None of what others measured, and of a run handed on without its ledger."""
-        if self.provenance == Provenance.IMPORTED or not self.run.ledger():
-            return None
-        done = plans.progress(self.run)
-        return Plan(
-            done.planned,
-            done.complete,
-            done.whole,
-            self.scenario.design.looks,
-            plans.is_written(self.run),
-            plans.is_scenario_changed(self.run),
-        )
-
 
 def analyse(
     run: str | Path | Run, scenario_file: Path | None = None, *, notebook: str | None = None
@@ -357,12 +261,6 @@ def analyse_with(run: str, manifest: Mapping[str, Any]) -> Analysis:
     """
     opened = open_run(run)
     return Analysis(opened, opened.scenario, manifest, store_tables.build(opened, manifest))
-
-
-def _directions(item: Workload) -> list[str]:
-    if item.sync == "fdatasync":
-        return ["commit"]
-    return {0: ["read"], 100: ["write"]}.get(item.write_pct, ["read", "write"])
 
 
 A = TypeVar("A")

@@ -14,7 +14,7 @@ from diskbook.stats.compare import Compared
 from diskbook.stats.protocol import Conformance
 
 if TYPE_CHECKING:  # matplotlib takes long to import, and who lists runs draws nothing
-    from diskbook.report.figures import ArmLook, RunSource
+    from diskbook.report.figures.style import ArmLook, RunSource
 
 
 class ReplicateCost(NamedTuple):

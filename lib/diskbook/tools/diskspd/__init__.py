@@ -8,7 +8,7 @@ from typing import Literal
 
 from diskbook.design.model import ToolName, Workload
 from diskbook.facts.files import plain_text
-from diskbook.tools.diskspd import command as diskspd_command, command as diskspd_install
+from diskbook.tools.diskspd import command as diskspd_command, xml as diskspd_xml
 from diskbook.tools.protocol import Install, Job, Releases, Target, Tool
 from diskbook.tools.record import Measurement
 
@@ -30,7 +30,7 @@ class DiskSpd:
     fleet = False
     main = "xml"
     raw: Mapping[str, tuple[str, str]] = {"stdout": ("xml", ".xml"), "stderr": ("err", ".txt")}
-    install: Install = diskspd_install.INSTALL
+    install: Install = diskspd_command.INSTALL
     # 2.2's I/O loop "will require rebaselining", says its release note.
     releases = Releases(alike=False, emulated_by="fio")
     prints_mib = True
@@ -59,11 +59,11 @@ class DiskSpd:
     ) -> Measurement:
         """Read the XML; the series is in it."""
         streams = {"stdout": plain_text(files, "xml"), "stderr": plain_text(files, "err")}
-        return diskspd_command.parse_output(streams, source, runtime_s)
+        return diskspd_xml.parse_output(streams, source, runtime_s)
 
     def version(self, printed: str) -> str:
         """Put the name before the number."""
-        return diskspd_command.version(printed)
+        return diskspd_xml.version(printed)
 
     def log_unit_ns(self, version: str) -> int | None:
         """Return None: it writes no logs."""

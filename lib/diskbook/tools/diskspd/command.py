@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from diskbook.design.diskspd_arguments import Arguments, parse, render
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import MB, MIB
-from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.protocol import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Install, Job, Target
-from diskbook.tools.record import SHORTEST, Measurement, UnusableError, failed_with
+from diskbook.tools.record import Measurement
 
 VERSION = "2.0.21"
 """The release that machines get. It reads -g5i as 5 bytes/ms, and -rs without a word (2.1 knows them)."""
@@ -167,35 +166,6 @@ def content_words(asked: Arguments) -> str:
     return kinds.get(asked.buffers, f"random data from a buffer made once (DiskSpd's -Z{asked.buffers})")
 
 
-def version(number: str) -> str:
-    """Name tool and version as a run's tables do."""
-    return f"diskspd {number}"
-
-
-def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None = None) -> Measurement:
-    """Read what DiskSpd left.
-
-    - `text`: its streams: `stdout` with the XML, `stderr`.
-    - `source`: name of the output, for messages.
-    - `runtime_s`: how long it was to measure; when given, a result that is much shorter is refused.
-
-    Raises UnusableError with DiskSpd's own message where it has one.
-    """
-    complaint = _complaint(text)
-    try:
-        parsed = diskspd_xml.parse(text.get("stdout", ""), source)
-    except UnusableError as error:
-        raise UnusableError(source, error.reason, error.line, complaint) from None
-    if len(parsed.measurements) > 1:
-        raise UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
-    measurement = parsed.measurements[0]
-    measured_s = measurement.runtime_ms / 1000
-    if runtime_s is not None and measured_s < SHORTEST * runtime_s:
-        short = f"DiskSpd measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted"
-        raise UnusableError(source, short, cause=complaint)
-    return replace(measurement, version=version(parsed.version))
-
-
 def _verbatim(line: Arguments, target: Target) -> Job:
     notes = []
     if line.rate_unit == "IOPS" and line.rate is not None:
@@ -271,14 +241,6 @@ def _stride(workload: Workload) -> int | None:
         return None
     block = workload.block_size_bytes
     return workload.working_set_bytes // workload.threads // block * block
-
-
-def _complaint(text: Mapping[str, str]) -> str:
-    """What went wrong in DiskSpd's own words, of either stream; empty where it told nothing."""
-    lines = [line.strip() for stream in ("stderr", "stdout") for line in text.get(stream, "").splitlines()]
-    errors = [line for line in lines if line.upper().startswith("ERROR")]
-    telling = errors or [line for line in lines if line.upper().startswith("WARNING")]
-    return failed_with("DiskSpd", telling[0]) if telling else ""
 
 
 RELEASE = "2.0.21a"

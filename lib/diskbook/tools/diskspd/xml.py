@@ -23,6 +23,7 @@ from diskbook.facts.units import NS_PER_MS
 from diskbook.tools import xml_tree
 from diskbook.tools.record import (
     CACHED,
+    SHORTEST,
     Direction,
     Load,
     Measurement,
@@ -460,3 +461,40 @@ def _time(text: str) -> str | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=UTC).isoformat(timespec="seconds")
+
+
+def version(number: str) -> str:
+    """Name tool and version as a run's tables do."""
+    return f"diskspd {number}"
+
+
+def parse_output(text: Mapping[str, str], source: str, runtime_s: float | None = None) -> Measurement:
+    """Read what DiskSpd left.
+
+    - `text`: its streams: `stdout` with the XML, `stderr`.
+    - `source`: name of the output, for messages.
+    - `runtime_s`: how long it was to measure; when given, a result that is much shorter is refused.
+
+    Raises UnusableError with DiskSpd's own message where it has one.
+    """
+    complaint = _complaint(text)
+    try:
+        parsed = parse(text.get("stdout", ""), source)
+    except UnusableError as error:
+        raise UnusableError(source, error.reason, error.line, complaint) from None
+    if len(parsed.measurements) > 1:
+        raise UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
+    measurement = parsed.measurements[0]
+    measured_s = measurement.runtime_ms / 1000
+    if runtime_s is not None and measured_s < SHORTEST * runtime_s:
+        short = f"DiskSpd measured for {measured_s:g} s of {runtime_s:g} s; it was interrupted"
+        raise UnusableError(source, short, cause=complaint)
+    return replace(measurement, version=version(parsed.version))
+
+
+def _complaint(text: Mapping[str, str]) -> str:
+    """What went wrong in DiskSpd's own words, of either stream; empty where it told nothing."""
+    lines = [line.strip() for stream in ("stderr", "stdout") for line in text.get(stream, "").splitlines()]
+    errors = [line for line in lines if line.upper().startswith("ERROR")]
+    telling = errors or [line for line in lines if line.upper().startswith("WARNING")]
+    return failed_with("DiskSpd", telling[0]) if telling else ""

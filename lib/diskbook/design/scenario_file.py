@@ -5,6 +5,7 @@ A preset can leave out rows of a scenario's file by name, with everything that c
 
 from __future__ import annotations
 
+import contextlib
 import reprlib
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,9 +15,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from diskbook.design import azure_rules, company_rules, consistency, derived_workloads, mistakes
-from diskbook.design.model import PRESETS, Scenario
+from diskbook.design.model import PRESETS, Arm, Disk, Machine, Record, Scenario, Volume
 from diskbook.facts import input_files, neighbours, paths
-from diskbook.facts.errors import UsageError, one_line, unknown
+from diskbook.facts.errors import DiskbookError, UsageError, one_line, unknown
 from diskbook.facts.neighbours import imported
 from diskbook.facts.rules import UNKNOWN_SIZE
 from diskbook.facts.validation import Mistake, MistakesError, Wording, mistakes as say_all, refusal
@@ -206,6 +207,36 @@ def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
         return _form(raw)
     except ValueError:
         raise refusal(where, mistakes.every(raw, _find_in_form), raw) from None
+
+
+def recorded(raw: Mapping[str, Any], where: str) -> Scenario:
+    """Build the scenario that a manifest records, with the labels that its file gives the same arms today.
+
+    A label is not part of what was measured. An arm that differs in anything else keeps its recorded label.
+    Raises UsageError with a line per mistake.
+    """
+    scenario, labels = from_dict(raw, where), {}
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, DiskbookError):
+        today = input_files.read_toml(paths.SCENARIOS / f"{scenario.name}.toml", "")
+        rows = {row["name"]: row for row in raw["arm"]}
+        labels = {
+            row["name"]: row.get("label")
+            for row in today["arm"]
+            if row["name"] in rows and _asked(today, row) == _asked(raw, rows[row["name"]])
+        }
+    arms = [arm.model_copy(update={"label": labels.get(arm.name, arm.label)}) for arm in scenario.arm]
+    return scenario.model_copy(update={"arm": tuple(arms)})
+
+
+def _asked(tables: Mapping[str, Any], arm: Mapping[str, Any]) -> list[Record]:
+    """An arm without its label, and the disk, machine and volume that it names."""
+    parts = [
+        kind.model_validate(row)
+        for key, kind in (("disk", Disk), ("machine", Machine), ("volume", Volume))
+        for row in tables.get(key, ())
+        if row["name"] == arm.get(key)
+    ]
+    return [Arm.model_validate({**arm, "label": None}), *parts]
 
 
 def _form(raw: Mapping[str, Any]) -> Scenario:

@@ -76,8 +76,8 @@ class Run:
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario as the manifest records it."""
-        return scenario_file.from_dict(self.manifest["scenario"], f"{self.name}/manifest.json")
+        """The scenario as the manifest records it, with today's labels of its arms."""
+        return scenario_file.recorded(self.manifest["scenario"], f"{self.name}/manifest.json")
 
     @property
     def is_signed(self) -> bool:
@@ -291,7 +291,7 @@ def open_run(name: str | Path) -> Run:
 @functools.lru_cache(maxsize=1024)
 def scenario_of(text: str, run: str) -> Scenario:
     """Return the scenario of a run by the JSON that its manifest has of it."""
-    return scenario_file.from_dict(json.loads(text), f"{run}/manifest.json")
+    return scenario_file.recorded(json.loads(text), f"{run}/manifest.json")
 
 
 def check_fetched(folder: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.report.analysis import disk_options
 from diskbook.report.analysis.run import Analysis, analyse
@@ -81,7 +80,7 @@ def test_the_end_of_the_burst_is_found_where_it_was_planted(a: Analysis) -> None
 @pytest.mark.measures
 def test_words_and_costs(a: Analysis) -> None:
     said = disk_options.label_claim(a)
-    assert "F 1.92 against G 2.19 ms (-12 %), but L 2.02 against H 1.02 ms (+98 %)" in said[0]
+    assert "2.02 ms on ZRS with network label against 1.02 ms on plain ZRS (+98 %)" in said[0]
     assert len(said) == 2 and said[1].startswith("emulated: ")
     assert disk_options.unusable(a) == ["every disk's limit lies within its machine's"]
     assert disk_options.costs(a)["USD per month, idle"].min() > 20
@@ -97,16 +96,15 @@ def test_words_and_costs(a: Analysis) -> None:
 @pytest.fixture(scope="module")
 def sample() -> Analysis:
     folder = open_run(paths.RUNS / "sample-disk-options")
-    scenario = scenario_file.from_dict(folder.manifest["scenario"], "manifest.json")
-    return Analysis(folder, scenario, folder.manifest, tables.read(folder.folder))
+    return Analysis(folder, folder.scenario, folder.manifest, tables.read(folder.folder))
 
 
 def test_each_option_stands_with_its_rate_latency_and_price_and_their_limits(sample: Analysis) -> None:
     table = disk_options.bought(sample).set_index("Drive")
-    assert (
-        "".join(table.index[:9]) == "HGILFEDJK"
-    )  # zone-redundant ones first, then Premium v2; fewest options first
-    plain, all_of_it, v2 = (table.loc[drive] for drive in "HDJ")
+    names = ("h-plain", "g-plus", "i-burst", "l-label", "f-plus-label", "e-burst-plus", "d-all-and-cache")
+    names += ("j-v2-8000", "k-v2-40000")  # zone-redundant ones first, then Premium v2; fewest options first
+    assert [*table.index[:9]] == [sample.labels[name] for name in names]
+    plain, all_of_it, v2 = (table.loc[sample.labels[names[number]]] for number in (0, 6, 7))
     assert (plain["Option"], plain["Set by"]) == (
         "Premium ZRS 1,024 GiB, no option",
         "disk limit of 5,000 IOPS",
@@ -126,7 +124,7 @@ def test_each_option_stands_with_its_rate_latency_and_price_and_their_limits(sam
 def test_a_drive_that_was_not_measured_has_no_row(sample: Analysis) -> None:
     held = sample.trials[~((sample.trials["arm"] == "g-plus") & (sample.trials["workload"] == "access-time"))]
     fewer = replace(sample, tables=replace(sample.tables, trials=held))
-    assert "G" not in set(disk_options.bought(fewer)["Drive"])
+    assert sample.labels["g-plus"] not in set(disk_options.bought(fewer)["Drive"])
 
 
 def test_a_price_beside_a_rate_includes_every_io_of_that_rate(sample: Analysis) -> None:
@@ -140,19 +138,18 @@ def test_a_price_beside_a_rate_includes_every_io_of_that_rate(sample: Analysis) 
         month = row["USD per month, idle"] + billed
         assert row["USD per month at that rate"] == pytest.approx(month), arm.name
         assert row["USD per month and 1,000 IOPS"] == pytest.approx(1000 * month / row["IOPS that last"])
-        drive = sample.labels[arm.name].partition(" (")[0]
-        if drive in bought.index:
-            assert bought.loc[drive, "USD per month for them"] == pytest.approx(month)
-            assert bought.loc[drive, "IOPS that last"] == row["IOPS that last"]
-    assert found.loc["I (burst)", "USD per month, idle"] == pytest.approx(245.325 + 24.576)
-    assert found.loc["I (burst)", "USD per month at that rate"] == pytest.approx(269.901 + 27_068.4)
-    assert found.loc["I (burst)", "Note"] == "includes 27,068 USD for I/Os above the base"
+        if row.name in bought.index:
+            assert bought.loc[row.name, "USD per month for them"] == pytest.approx(month)
+            assert bought.loc[row.name, "IOPS that last"] == row["IOPS that last"]
+    assert found.loc["ZRS with bursting", "USD per month, idle"] == pytest.approx(245.325 + 24.576)
+    assert found.loc["ZRS with bursting", "USD per month at that rate"] == pytest.approx(269.901 + 27_068.4)
+    assert found.loc["ZRS with bursting", "Note"] == "includes 27,068 USD for I/Os above the base"
     on_credit = found.loc["P20, burst on credit"]
     assert on_credit["IOPS that last"] == 2_300
-    assert found.loc["v2, 80,000, on E2as_v5", "IOPS that last"] == 3_750
+    assert found.loc["Premium v2 with 80,000 IOPS on E2as_v5", "IOPS that last"] == 3_750
     # J: 1,024 GiB, 5,000 IOPS and 175 MB/s beyond the included.
     j = 730 * (1024 * 0.000157 + 5000 * 0.0000099 + 175 * 0.00007779)
-    assert found.loc["J (Premium v2, 8,000)", "USD per month at that rate"] == pytest.approx(j)
+    assert found.loc["Premium v2", "USD per month at that rate"] == pytest.approx(j)
     assert "burst-enablement ZRS, burst-transactions ZRS" in disk_options.price_source(sample)
     assert "2023" not in disk_options.price_source(sample)  # machines are not in the table
 
@@ -161,7 +158,7 @@ def test_a_price_beside_a_rate_includes_every_io_of_that_rate(sample: Analysis) 
 def test_a_rate_whose_limit_is_not_known_has_no_price(sample: Analysis, unknown: str) -> None:
     bare = sample.trials.assign(**{unknown: np.nan, "cap_vm_cached_iops": np.nan})
     found = disk_options.costs(replace(sample, tables=replace(sample.tables, trials=bare))).set_index("Drive")
-    prices = found.loc["I (burst)", ["USD per month at that rate", "USD per month and 1,000 IOPS"]]
+    prices = found.loc["ZRS with bursting", ["USD per month at that rate", "USD per month and 1,000 IOPS"]]
     assert prices.isna().all()
 
 

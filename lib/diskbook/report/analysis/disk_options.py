@@ -107,7 +107,7 @@ def _bought(a: Analysis, arm: Arm, price: pd.Series) -> dict[str, Any]:
         return {}
     rate, single = cells.loc[[WRITES]].iloc[0], cells.loc[[SINGLE]].iloc[0]
     return {
-        "Drive": a.labels[arm.name].partition(" (")[0],
+        "Drive": a.labels[arm.name],
         "Option": option_words(a.scenario.disk_of(arm)),
         "4K writes, IOPS": rate["iops"],
         "Set by": rate["binds"] or rate["label"],
@@ -245,18 +245,18 @@ def burst_words(a: Analysis) -> list[str]:
     return [*credit_words(a), *facts.within(diagnosed(a))]
 
 
-PAIRS = (("F", "G"), ("L", "H"))
-"""Drives of the article that differ by the label alone."""
+PAIRS = (("f-plus-label", "g-plus"), ("l-label", "h-plain"))
+"""Arms that differ by the label alone; the article names its drives by their first letters."""
 
 
 def label_claim(a: Analysis) -> list[str]:
     """Set the claim that the label lowers access times against the article's own table and this run."""
     printed = _printed_access_times()
-    changes = {labelled: quantities.change(printed[labelled] / printed[plain]) for labelled, plain in PAIRS}
-    parts = [
-        f"{labelled} {printed[labelled]:g} against {plain} {printed[plain]:g} ms ({changes[labelled]})"
-        for labelled, plain in PAIRS
-    ]
+    parts = []
+    for names in PAIRS:
+        labelled, plain = (printed[name[0].upper()] for name in names)
+        change, (first, second) = quantities.change(labelled / plain), (a.labels.get(n, n) for n in names)
+        parts.append(f"{labelled:g} ms on {first} against {plain:g} ms on {second} ({change})")
     lines = [f"published: {', but '.join(parts)}: the two pairs contradict each other"]
     flagged = {arm.name for arm in a.scenario.arm if a.scenario.disk_of(arm).accelerated_network}
     rows = sentences.chosen(a.comparisons[a.comparisons["workload"] == SINGLE])

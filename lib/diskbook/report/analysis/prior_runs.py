@@ -59,7 +59,7 @@ class PriorRun:
     @cached_property
     def scenario(self) -> Scenario:
         """Its scenario as it was run."""
-        return scenarios.from_dict(self.manifest["scenario"], f"{self.name}/manifest.json")
+        return scenarios.recorded(self.manifest["scenario"], f"{self.name}/manifest.json")
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:

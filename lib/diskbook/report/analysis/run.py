@@ -126,8 +126,12 @@ class Analysis(Computed):
 
     @property
     def comparisons(self) -> pd.DataFrame:
-        """Ratios with intervals and verdicts, two scopes each (schema of comparisons.csv)."""
-        return show_tool.flagged(self.compared.table, self.scenario, self.plain)
+        """Ratios with intervals and verdicts, two scopes each (schema of comparisons.csv).
+
+        Reasons name arms by their labels.
+        """
+        flagged = show_tool.flagged(self.compared.table, self.scenario, self.plain)
+        return sentences.labelled(flagged, "warnings", self.labels)
 
     @cached_property
     def headline(self) -> str:
@@ -144,6 +148,11 @@ class Analysis(Computed):
     def protocol(self) -> tuple[Conformance, ...]:
         """What each comparison meets of the protocol, headline comparisons first."""
         return run_protocol.conformances(self, self.plan)
+
+    @property
+    def gates(self) -> pd.DataFrame:
+        """What was checked before anything was compared; causes name arms by their labels."""
+        return sentences.labelled(super().gates, "cause", self.labels)
 
     @cached_property
     def percentile_ratios(self) -> pd.DataFrame:

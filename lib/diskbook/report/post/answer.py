@@ -71,7 +71,7 @@ def of_limits(a: Analysed) -> list[str]:
     return [
         f"{what_words(row, a)}, {arm_words(row['arm'], a)} against {arm_words(row['base_arm'], a)}: "
         f"{quantities.change(row['ratio'])}. "
-        f"{capital(_labelled(row['warnings'].partition(sentences.SO)[0], a))}."
+        f"{capital(row['warnings'].partition(sentences.SO)[0])}."
         for row in rows
     ]
 
@@ -158,10 +158,3 @@ def is_of_limits(row: Row) -> bool:
     """Whether a comparison has a ratio that is one of limits: of rates, where a cell sits on one."""
     is_rate = not str(row["metric"]).startswith("lat")
     return is_rate and Verdict.of(row["verdict"]) in _LIMITS and not math.isnan(row["ratio"])
-
-
-def _labelled(text: str, a: Analysed) -> str:
-    """Name arms in a reason as readers know them."""
-    for name in sorted(a.labels, key=len, reverse=True):
-        text = text.replace(f"{name} sits", f"{arm_words(name, a)} sits")
-    return text

@@ -160,9 +160,8 @@ def _reasons(rows: Iterable[Row], a: Analysed) -> Iterable[str]:
     for row in rows:
         reason = sentences.first_reason(row)
         if reason:
-            groups.setdefault(
-                _NUMBER.sub("#", reason.replace(row["arm"], "").replace(row["base_arm"], "")), []
-            ).append((row, reason))
+            bare = reason.replace(a.labels[row["arm"]], "").replace(a.labels[row["base_arm"]], "")
+            groups.setdefault(_NUMBER.sub("#", bare), []).append((row, reason))
     for (row, reason), *more in groups.values():
         others = f", and {quantities.many(len(more), 'other')}" if more else ""
         arms = f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}"

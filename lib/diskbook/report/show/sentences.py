@@ -271,6 +271,19 @@ def chosen(comparisons: pd.DataFrame) -> pd.DataFrame:
     return comparisons[comparisons["scope"] == scope]
 
 
+def labelled(frame: pd.DataFrame, column: str, labels: Mapping[str, str]) -> pd.DataFrame:
+    """Name arms by their labels in a column of reasons.
+
+    A name that is a plain word, as "local", stays: in a reason it may mean something else.
+    """
+    names = sorted((name for name in labels if not name.isalpha()), key=len, reverse=True)
+    if not names:
+        return frame
+    pattern = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, names))})(?![\w-])")
+    named = lambda text: pattern.sub(lambda name: labels[name[0]], text)  # noqa: E731
+    return frame.assign(**{column: frame[column].map(named, na_action="ignore")})
+
+
 def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
     """Say how far two disks of one kind differ: the floor below which a difference means little."""
     rows = chosen(comparisons[comparisons["family"] == "control"]).to_dict("records")

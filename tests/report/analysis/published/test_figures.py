@@ -263,9 +263,9 @@ def test_stated_limits_stand_beside_the_highest_rate(disk_options: pd.DataFrame)
     assert not stated["arm"].eq("d-all-and-cache").any()  # its cache passes the limit by
 
 
-def test_a_drive_has_its_letter_and_its_printed_value(disk_options: pd.DataFrame) -> None:
+def test_a_set_up_is_in_words_and_has_its_printed_value(disk_options: pd.DataFrame) -> None:
     row = disk_options[disk_options["printed"] == "304 MiB/s"].iloc[0]
-    assert row["published"].startswith("F: ZRS, performance plus") and row["value"] == pytest.approx(
+    assert row["published"].startswith("ZRS, performance plus") and row["value"] == pytest.approx(
         318.77, abs=0.01
     )
     assert "101 % if the limit counts MiB as well" in row["supports"]

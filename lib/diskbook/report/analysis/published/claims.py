@@ -213,12 +213,12 @@ def _vm_caps(figures: pd.DataFrame) -> Finding:
 
 def _accelerated(figures: pd.DataFrame) -> Finding:
     changes, words = [], []
-    for off, on in (("G", "F"), ("H", "L")):
+    for both, off, on in (("with performance plus", "G", "F"), ("without an option", "H", "L")):
         without, with_it = (
             one_figure(figures, drive=name, metric="access_time")["base"] for name in (off, on)
         )
         changes.append(with_it / without)
-        words.append(f"{off} to {on} {quantities.change(changes[-1])} ({without:g} to {with_it:g} ms)")
+        words.append(f"{both} {quantities.change(changes[-1])} ({without:g} to {with_it:g} ms)")
     if max(changes) < 1:
         return ClaimVerdict.SUPPORTED, f"both pairs agree: {'; '.join(words)}; no spread is printed"
     how = "contradict each other" if min(changes) < 1 else "both speak against it"
@@ -230,9 +230,8 @@ def _lowest_access(figures: pd.DataFrame) -> Finding:
     rows = figures[figures["metric"] == "access_time"].sort_values("base")
     lowest, newer = rows.iloc[0], rows["disk"].str.endswith("v2")
     v2, others = rows.loc[newer, "base"], rows[~newer & ~rows["options"].str.contains(support.CACHED)]["base"]
-    drive = lowest["note"].partition(";")[0]
     return ClaimVerdict.SUPPORTED if lowest["disk"].endswith("v2") else ClaimVerdict.NOT_SUPPORTED, (
-        f"the lowest is {lowest['base']:g} ms on {drive} ({lowest['disk']}, {lowest['options']}); without a "
+        f"the lowest is {lowest['base']:g} ms on {lowest['disk']} ({lowest['options']}); without a "
         f"cache v2 has {v2.min():g} to {v2.max():g} ms against {others.min():g} to {others.max():g}, but v2 "
         "is LRS and the others are ZRS, and no spread is printed"
     )

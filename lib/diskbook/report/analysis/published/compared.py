@@ -84,12 +84,10 @@ def beside(
 
 
 def _setup_words(row: Mapping[Any, Any]) -> str:
-    """Set-up in words, after the letter that an article gives its drive; the size where it names none."""
+    """Set-up in words; the size where it names none."""
     options = "" if row["options"] == "none" else row["options"]
     zone = "" if "disk_zone_relation" in row["assumed"] else row["disk_zone_relation"]
-    drive = re.match(r"drive ([A-Z])\b", row["note"])
-    words = ", ".join(filter(None, [row["redundancy"], zone, options])) or f"{row['vm_size']}, stated limit"
-    return f"{drive[1]}: {words}" if drive else words
+    return ", ".join(filter(None, [row["redundancy"], zone, options])) or f"{row['vm_size']}, stated limit"
 
 
 def _printed(row: Mapping[Any, Any]) -> str:

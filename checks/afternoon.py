@@ -1,7 +1,5 @@
 """Write the table of docs/how-to/measure-zrs.md: what one, three and five replicates take, cost and tell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from diskbook.cloud.azure import preflight

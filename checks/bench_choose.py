@@ -3,8 +3,6 @@
 Start-up is printed apart, since it is that of any command.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor

@@ -6,8 +6,6 @@ The rivals compute what an import prints for each cell: rate, mean latency, p50,
 when a command takes longer, or more memory, than it may.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

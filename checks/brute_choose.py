@@ -3,8 +3,6 @@
 It shares the tables, limits and prices with `diskbook.choose`, and no rule: those are written here once more.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from datetime import date

@@ -4,8 +4,6 @@
 batch of docs/how-to/campaign.toml; a test compares. No network is asked: prices are those of the dated table.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import tomllib
@@ -81,7 +79,7 @@ class Campaign:
         return list(dict.fromkeys(self.runs))
 
     @property
-    def allowed(self) -> Campaign:
+    def allowed(self) -> "Campaign":
         """The same of those regions that the batch takes so far."""
         return Campaign(tuple(run for run in self.runs if not run.refusal), self.jobs, self.limit_usd)
 
@@ -94,7 +92,7 @@ class Campaign:
         return sum(getattr(run.requests, name) for run in self.runs)
 
     @cached_property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> "Schedule":
         """When each runs."""
         return schedule(self.runs, self.jobs)
 

@@ -3,8 +3,6 @@
 A cap is a hit within 5 %. What is seen comes from data/reference/public.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -13,7 +13,12 @@ from diskbook.facts.limits import SCHEMA_VERSION, Limit, all_limits
 
 FOLDER = paths.ROOT / "data" / "limits"
 CSV, PARQUET = FOLDER / "azure-vm-disk-limits.csv", FOLDER / "azure-vm-disk-limits.parquet"
-_TYPES = {"int": pa.int32(), "int | None": pa.int32(), "float | None": pa.float64(), "str": pa.string()}
+_TYPES: dict[object, pa.DataType] = {
+    int: pa.int32(),
+    int | None: pa.int32(),
+    float | None: pa.float64(),
+    str: pa.string(),
+}
 _METADATA = {
     "schema_version": str(SCHEMA_VERSION),
     "licence": "selection: CC0-1.0; figures: as the column licence says",
@@ -29,7 +34,7 @@ def csv_text() -> str:
 
 def table() -> pa.Table:
     """Return the data set as an Arrow table; what is unknown is null."""
-    schema = pa.schema([(field.name, _TYPES[str(field.type)]) for field in fields(Limit)], _METADATA)
+    schema = pa.schema([(field.name, _TYPES[field.type]) for field in fields(Limit)], _METADATA)
     return pa.Table.from_pylist([vars(row) for row in all_limits()], schema)
 
 

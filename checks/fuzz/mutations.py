@@ -1,7 +1,5 @@
 """Ways to damage a result file, drawn from a random generator: bytes in, bytes out. Compute only, no I/O."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from random import Random

@@ -5,8 +5,6 @@ handlers, addresses that are scripts, elements that end another one, markup writ
 every place that it may have to leave.
 """
 
-from __future__ import annotations
-
 _VECTORS = (
     "<script>alert(1)</script>",
     "<SCRIPT SRC=//evil.example/x.js></SCRIPT>",

@@ -5,8 +5,6 @@ exception, a number that is infinite or negative, more than some seconds or some
 input of a crash is kept in a file, and its number and the seed make it again.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import ctypes
@@ -60,7 +58,7 @@ class Outcome:
     tallies: dict[str, Tally] = field(default_factory=dict)
     crashes: list[tuple[int, str, str]] = field(default_factory=list)
 
-    def add(self, other: Outcome) -> None:
+    def add(self, other: "Outcome") -> None:
         """Add the outcome of other inputs."""
         for name, tally in other.tallies.items():
             own = self.tallies.setdefault(name, Tally())

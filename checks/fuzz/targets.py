@@ -1,7 +1,5 @@
 """The parsers under test, the real results they are fed with, and what must hold of all they return."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

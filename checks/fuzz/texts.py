@@ -4,8 +4,6 @@ Whatever a name is, a page with it has the elements and attributes of a page wit
 printed steers no terminal, and nothing crashes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

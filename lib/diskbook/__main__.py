@@ -1,7 +1,5 @@
 """`python -m diskbook`: the command line, for where the program `diskbook` is not on PATH."""
 
-from __future__ import annotations
-
 from diskbook.cli import main
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ The rules are those of SPC-4 for one type, "write exclusive, registrants only" (
 file mirrors `struct reservations` of plugin.c, which enforces them. A nexus is the number of an attachment.
 """
 
-from __future__ import annotations
-
 import mmap
 import struct
 from collections.abc import Iterator
@@ -35,7 +33,7 @@ class Reservations:
         self.path = path
 
     @classmethod
-    def create(cls, path: Path) -> Reservations:
+    def create(cls, path: Path) -> "Reservations":
         """Make the file: nobody is registered, nothing is reserved."""
         files.write_atomic(path, struct.pack("<Q", MAGIC).ljust(_BYTES, b"\0"))
         return cls(path)

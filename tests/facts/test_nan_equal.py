@@ -105,7 +105,7 @@ def public_dataclasses() -> Iterator[type]:
 def may_lack_numbers(record: type) -> bool:
     """Whether it has numbers, and a default or the docstring says that one may be NaN."""
     by_default = any(item.default != item.default for item in fields(record))
-    has_numbers = any(str(item.type).startswith("float") for item in fields(record))
+    has_numbers = any(item.type in ("float", float, float | None) for item in fields(record))
     return has_numbers and (by_default or "NaN" in (record.__doc__ or ""))
 
 

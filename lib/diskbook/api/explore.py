@@ -1,7 +1,5 @@
 """Comparisons of a run that an analyst asks for, whether the scenario named them or not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

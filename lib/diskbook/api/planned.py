@@ -1,7 +1,5 @@
 """What a run would take, before anything is made."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a pooled comparison rests on: components of its spread, single runs, what would change the answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """A run as an analyst opens it: its tables, comparisons of any two arms, figures and reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -214,7 +212,7 @@ class RunResults:
         """
         return explore.compare(self._a, list(arms), base, workload, metric, direction, self._left_out)
 
-    def without(self, query: str) -> RunResults:
+    def without(self, query: str) -> "RunResults":
         """Leave trials out, and judge the rest by the same gates.
 
         Parameters

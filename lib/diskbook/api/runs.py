@@ -1,7 +1,5 @@
 """Runs next to runs: the table of all, and a comparison of some."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from pathlib import Path

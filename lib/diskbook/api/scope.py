@@ -1,7 +1,5 @@
 """One estimate of a comparison: its interval, and which disks or runs it speaks of."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

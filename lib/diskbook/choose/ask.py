@@ -1,7 +1,5 @@
 """From the options of the command line to an answer, as text and as a record."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

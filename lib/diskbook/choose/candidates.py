@@ -1,7 +1,5 @@
 """A machine with its disks as a candidate: its name, its limits, and what a need makes of them."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

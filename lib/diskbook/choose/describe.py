@@ -1,7 +1,5 @@
 """A choice in words: what each candidate costs, lets through and takes, and what cannot be had."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Callable, Iterator

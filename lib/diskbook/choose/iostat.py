@@ -4,8 +4,6 @@ The first block after each start is a mean since boot, so it is left out. A part
 devices repeat the I/O of the disks below them, so only whole disks count.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Rates come as means of a minute or more. Names of metrics are Microsoft's ("Supp
 Microsoft.Compute/virtualMachines" and ".../disks"): per disk by LUN, of the machine, or of a disk by itself.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -4,8 +4,6 @@ A need that is given has one rate, which lasts. One that is learned from a trace
 is taken to repeat for ever.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, replace

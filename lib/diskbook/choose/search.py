@@ -4,8 +4,6 @@ A pair fits where the machine carries the need, the disks do, and Azure's rules 
 machines and sets of disks are judged apart, in arrays, and only priced machines are paired with sets.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import itertools
 import math

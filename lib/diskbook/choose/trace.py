@@ -1,7 +1,5 @@
 """A load as it was recorded: rates per interval, what they say of the demand, and the need that they make."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Help and mistakes are answered at once: a command's file says what it takes, and
 (pandas, SciPy, Azure's clients: up to several seconds) in the function, when the work is asked for.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """`diskbook batch`: a matrix of runs, one after the other or side by side."""
 
-from __future__ import annotations
-
 import json
 import sys
 

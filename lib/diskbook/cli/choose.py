@@ -1,7 +1,5 @@
 """`diskbook choose`: from a workload to the machine and disks that carry it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """What deletes: `teardown` for one run, `sweep` for what any run has left."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -1,7 +1,5 @@
 """`diskbook compare` and `diskbook pool`: several runs at once."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

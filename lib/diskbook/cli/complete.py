@@ -4,8 +4,6 @@ A command gives `shell_complete=scenarios` to its argument or option. Names are 
 at each press of the key, and no file is opened.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`diskbook doctor`: is all there that a run needs, before anyone waits for one."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -4,8 +4,6 @@ Units stand in the names (`_s`, `_ms`, `_iops`, `_mb_s`, `_usd`), times are ISO 
 added; where one goes or means something else, the number behind the command's name in `schema` goes up.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """Groups of commands: loaded when they are called, helpful about wrong names and unwritable folders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`diskbook plan`: design, time, limits and price of a scenario, before anything is made."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`diskbook run`: a scenario from provisioning to tear-down."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """Runs in object storage: `push`, `fetch`, `verify`."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`diskbook zone-affinity`: whether a workload sits in the zone that its disk answers from."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

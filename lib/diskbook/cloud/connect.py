@@ -1,7 +1,5 @@
 """Make the clients of a run for its cloud, and decide what a run on Azure or on own hosts uses."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Mapping

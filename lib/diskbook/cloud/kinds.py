@@ -10,8 +10,6 @@ It writes a subclass of `CloudKind`, and lists an instance under the entry point
 One line of the doctor: what was checked, how it came out, and what to change where it failed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

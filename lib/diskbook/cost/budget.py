@@ -5,8 +5,6 @@ else `max_cost_usd` of the scenario's design, else `DEFAULT_LIMIT_USD` on Azure.
 is what the run would cost on Azure, and binds only where a limit was given.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from datetime import date, timedelta

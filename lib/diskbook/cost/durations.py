@@ -3,8 +3,6 @@
 Also counts the attach and detach calls of one replicate: for pools, blocks, failover tests and losses.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ outgoing traffic, taxes, the transactions of OS disks and of prefilling, discoun
 Reports show what one more replicate would cost, from the dated table of prices alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Sections of `diskbook plan` on creating and paying: what is created, its limits, its price, its quota."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

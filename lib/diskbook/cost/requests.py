@@ -4,8 +4,6 @@ Creating is counted as the run counts itself (`RequestCount`): a test holds both
 those that `plan` says. Left out: sign-in, metrics, prices, and whatever Azure asks to have sent again.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

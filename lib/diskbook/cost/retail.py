@@ -3,8 +3,6 @@
 The table of `diskbook.facts.prices` stands in for what the API does not answer.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence

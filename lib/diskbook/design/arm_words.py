@@ -1,7 +1,5 @@
 """Names of arms and volumes as sentences, tables and figures show them."""
 
-from __future__ import annotations
-
 from diskbook.design.model import Arm, Scenario, Volume
 
 

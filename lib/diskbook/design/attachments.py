@@ -18,8 +18,6 @@ compared load is measured right after the attach. The disk settles meanwhile, so
 has the status "early": the gate "attachment" alone reads it, and no comparison, interval or figure has it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

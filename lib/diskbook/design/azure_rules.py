@@ -14,8 +14,6 @@ Its images are of generation 2 and marked for NVMe: Ubuntu 24.04 LTS, Windows Se
 (MicrosoftDocs/azure-compute-docs, articles/virtual-machines/enable-nvme-interface.md of 2026-06-18).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -118,7 +116,7 @@ class Traits:
             return NVME
         return SCSI if NVME in self.controllers else None
 
-    def stands_in_for(self, other: Traits) -> bool:
+    def stands_in_for(self, other: "Traits") -> bool:
         """Whether a size like this may take the place of another: same processors, same controller."""
         return self.architecture == other.architecture and (self.controller == NVME) == (
             other.controller == NVME

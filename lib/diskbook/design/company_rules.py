@@ -3,8 +3,6 @@
 Limits of tags are those of Microsoft's page "Use tags to organize your Azure resources".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

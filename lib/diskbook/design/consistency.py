@@ -5,8 +5,6 @@ Loads may ask for a state of the disk or of its host cache only where that state
 References are the names in a scenario that mean other entries of it.
 """
 
-from __future__ import annotations
-
 from diskbook.design.model import IMPORTED, Arm, Comparison, Scenario, Workload
 from diskbook.facts import neighbours
 from diskbook.facts.catalog import OWN_DISK

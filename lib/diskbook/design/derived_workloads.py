@@ -15,8 +15,6 @@ Probes are short loads. They show that no limit holds the single I/Os that are c
 A limit below the rate of a single I/O looks like a slow disk, until two I/Os in flight give no higher rate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 

@@ -9,8 +9,6 @@ The record is written as DiskSpd takes it. No I/O here.
 A workload may be given as a DiskSpd line; it is translated into the workbook's terms.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

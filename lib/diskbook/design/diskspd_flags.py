@@ -1,7 +1,5 @@
 """DiskSpd's flags, one by one: what each means, and which values it takes. No I/O here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A metric of all cells as one array [cell, replicate, block, repeat]: sorted once, compared by indexing."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ transmission should have occurred", README of giltene/wrk2). A latency from the 
 own and how late it sent; the tool's own is a lower bound of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Where things lie on a data disk: working sets, what checks write, regions of first I/Os, our mark last."""
 
-from __future__ import annotations
-
 from diskbook.design.model import Scenario, Workload
 from diskbook.facts.units import MIB
 

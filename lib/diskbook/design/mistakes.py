@@ -4,8 +4,6 @@ Each round checks the tables and takes out what is wrong: a key, else its row or
 gone go too, without a sentence. So every sentence is about the file as it was written.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

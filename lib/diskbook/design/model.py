@@ -4,8 +4,6 @@
 (`diskbook.design.consistency`) and against Azure's own rules.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
@@ -398,7 +396,7 @@ class Comparison(Record):
     as_delivered: bool = False
 
     @model_validator(mode="after")
-    def _is_a_rate(self) -> Comparison:
+    def _is_a_rate(self) -> "Comparison":
         if self.as_delivered and self.metric.startswith("lat"):
             raise ValueError('as_delivered is for rates; write metric = "iops" or "throughput_mb_s"')
         return self

@@ -3,8 +3,6 @@
 Apart from `held_rate`, which needs pandas: the tools judge windows, and every command imports the tools.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

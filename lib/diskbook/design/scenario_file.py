@@ -3,8 +3,6 @@
 A preset can leave out rows of a scenario's file by name, with everything that concerns only them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import reprlib
 from collections.abc import Mapping, Sequence

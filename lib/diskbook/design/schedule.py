@@ -14,8 +14,6 @@ apart (`design.spread`), or after which the run is judged (`design.look_unit`), 
 once, then in the reverse order.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -73,13 +71,13 @@ class Block:
         """Its number among the blocks of its placement; without placements, its number."""
         return next((trial.round for trial in self.trials), None) or self.block
 
-    def numbered(self, replicate: int) -> Block:
+    def numbered(self, replicate: int) -> "Block":
         """Return the same block as part of another replicate: the one that a resumed run measures it on."""
         trials = tuple(replace(trial, replicate=replicate) for trial in self.trials)
         return Block(replicate, self.block, trials)
 
 
-def plan(scenario: Scenario, *, balanced: bool = True) -> list[Block]:
+def plan(scenario: Scenario, *, balanced: bool = True) -> "list[Block]":
     """Draw the order of all trials from the scenario's seed.
 
     - `scenario`: with `design.seed`, `design.replicates` and `design.repeats`; a workload's `blocks` says in

@@ -1,7 +1,5 @@
 """The tables of a run: their columns, and the check that a table is what it should be. No I/O here."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

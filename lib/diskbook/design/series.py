@@ -4,8 +4,6 @@ Trials of one length are handled together, as an array [trial, sample]. Reads an
 limits and credits are drawn on by both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -9,8 +9,6 @@ Documentation/ABI/stable/sysfs-block). The write is then a plain one, however it
 device loses power safely is its maker's word, and nothing that is measured here.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

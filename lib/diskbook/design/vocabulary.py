@@ -3,8 +3,6 @@
 Also the steps, reservation keys and limits of failover tests and of checks of reservations.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Self
 

@@ -3,8 +3,6 @@
 An emulator that the user named is used and left running.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`diskbook emulator`: emulators started, listed and stopped by hand."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a run on the emulator needs of this machine, as `make run` does: programs, ports, cores, space."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Find what killed runs have left of their emulators: the emulators, and records with a key."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which emulator a run has, and how it is."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The same files give the same archive: their order is that of their names, and their dates are fixed.
 """
 
-from __future__ import annotations
-
 import io
 import stat
 import struct

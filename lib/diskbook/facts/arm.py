@@ -11,8 +11,6 @@ inferred); each operation of a machine has its own bucket for polls (the first p
 minutes (August 2025).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -133,7 +131,7 @@ class Rate:
     capacity: int
     refill: int
 
-    def share(self, part: float) -> Rate:
+    def share(self, part: float) -> "Rate":
         """A part of it, one at least."""
         return Rate(max(1, int(self.capacity * part)), max(1, int(self.refill * part)))
 

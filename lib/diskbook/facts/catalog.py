@@ -5,8 +5,6 @@ builds its resource SKUs from these tables; the analysis takes limits from the r
 burst limits of VMs, which resource SKUs do not carry, from here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

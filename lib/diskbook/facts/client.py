@@ -9,8 +9,6 @@ The newest number of each folder lies next to the secret of this client (`client
 to run folders does not reach it. A note outlives its folder: an older manifest may be put back there later.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import hmac

@@ -4,8 +4,6 @@ Asking (`azure.requests`), reading back (`azure.readback`), the emulated control
 iterate over this table, and so does the estimate of costs. `docs/recipes.md` shows how to add an option.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 

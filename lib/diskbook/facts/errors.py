@@ -3,8 +3,6 @@
 Text that others wrote may hold control characters. `visible` shows them instead of sending them.
 """
 
-from __future__ import annotations
-
 import difflib
 import errno
 import signal

@@ -3,8 +3,6 @@
 A few kilobytes of gzip can unpack to terabytes, so nothing here is unpacked without a limit.
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import errno

@@ -26,9 +26,6 @@ def read_table(record: type[Record], path: Path) -> Iterator[tuple[int, Record]]
     An empty cell is None where the field may be None, and nothing where it is a tuple; the entries of a tuple
     are separated by "|". Flags are "yes" and "no".
 
-    - `record`: the dataclass; its annotations are text (``from __future__ import annotations``).
-    - `path`: the file.
-
     Yields line and record.
 
     Raises DiskbookError where a row is not what it must be; a wrong number is worse than none.

@@ -3,8 +3,6 @@
 docs/reference/limits.md explains it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Disks are named by LUN or NVMe namespace. Core times are those of /proc/stat (proc_stat(5)).
 """
 
-from __future__ import annotations
-
 OS_DISK = "os"
 """What a machine's ephemeral OS disk is called, beside LUNs."""
 

@@ -6,8 +6,6 @@ Uncached Used Burst ..." and "VM Cached Used Burst ..." the API says Remote and 
 are of the provisioned limit, so a burst reads above 100; they come every minute, used credit every five.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Equality of records that hold measured numbers, some of which are missing (NaN)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import Field, fields
 from typing import Any, ClassVar

@@ -7,8 +7,6 @@ run, and a store only for a run that lies in one.
 `LazyTable` holds objects that are named as text and imported on first use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any

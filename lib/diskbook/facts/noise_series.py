@@ -5,8 +5,6 @@ Standard_D8s_v5 and Standard_B8ms in two regions; "remote" disks are Premium SSD
 All standard deviations are of natural logs, one value a run of 20 to 90 s.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

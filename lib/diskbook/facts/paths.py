@@ -5,8 +5,6 @@ Paths are relative to the clone. The articles are those of `data/reference/artic
 A setting of the environment that makes no sense is refused in one sentence.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -5,8 +5,6 @@ from `data/reference/prices.csv`, whose rows tell what was read and what is infe
 lacks takes the dearest price of the others, and says so.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Everything that people read (report, figures, command line, posts) writes them b
 ratio is a change in percent everywhere.
 """
 
-from __future__ import annotations
-
 import math
 
 _SMALL_MS = 0.1

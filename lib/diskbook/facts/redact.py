@@ -5,8 +5,6 @@ run is made for it. So whatever looks like one in a parameter is a mistake, and 
 it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

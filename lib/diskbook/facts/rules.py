@@ -5,8 +5,6 @@ before a run (`scenario.azure_rules`); the emulated control plane holds every re
 so the two cannot disagree.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Disk sizes count in powers of two (GiB), rates in powers of ten (MB/s), as Azure documents them.
 """
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """What is wrong with a file: a sentence per mistake that names the place in the file's own terms."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import re

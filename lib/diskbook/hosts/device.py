@@ -1,7 +1,5 @@
 """A disk as a machine sees it: how a tool addresses it, and what stands on it."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -30,7 +28,7 @@ class Device:
     by_user: bool = False
 
     @property
-    def for_prefill(self) -> Device:
+    def for_prefill(self) -> "Device":
         """The same disk as it is filled."""
         return replace(self, target=self.prefill_target)
 

@@ -13,8 +13,6 @@ A system disk cannot be written as a whole, so trials use a file of ours, writte
 read and written around the page cache. On an emulated machine it is an NBD export, as every disk there.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Disks of a Linux machine on Azure: block devices by LUN, and what stands on them, by shell scripts."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

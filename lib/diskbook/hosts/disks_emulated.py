@@ -1,7 +1,5 @@
 """Disks of an emulated machine: NBD exports by LUN, and what stands on them, by stand-ins on that machine."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

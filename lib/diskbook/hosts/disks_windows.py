@@ -1,7 +1,5 @@
 """Disks of a Windows machine: physical drives by LUN, and what stands on them."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from typing import Any

@@ -6,8 +6,6 @@ as fio does NBD exports, has no queue. An emulated machine has kernel and proces
 emulates it, and shares them with all others.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from typing import Any

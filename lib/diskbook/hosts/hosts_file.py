@@ -3,8 +3,6 @@
 Fit a scenario to these hosts: name what of it needs Azure, and which place serves as which disk.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import posixpath
@@ -111,7 +109,7 @@ class OwnHost(_Record):
         return system
 
     @model_validator(mode="after")
-    def _fits(self) -> OwnHost:
+    def _fits(self) -> "OwnHost":
         over_ssh = ("user", "identity_file", "host_key")
         if self.address is None:
             given = [key for key in (*over_ssh, "port") if key in self.model_fields_set]

@@ -6,8 +6,6 @@ before it and after it, as /proc/stat says, goes to `cpu_before` and `cpu_after`
 until it ends, however it does, so whoever waits for the lock sleeps in the kernel and is woken at once.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

@@ -6,8 +6,6 @@
 A stand-in for lsblk, wipefs and dd, which need a block device. It runs by itself, without this package.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -36,7 +34,7 @@ class Export:
         self._link.connect(parse_qs(parts.query)["socket"][0])
         self.size_bytes = self._negotiate(parts.path.lstrip("/").encode())
 
-    def __enter__(self) -> Export:
+    def __enter__(self) -> "Export":
         return self
 
     def __exit__(

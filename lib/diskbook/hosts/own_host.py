@@ -3,8 +3,6 @@
 Commands run in a folder of the run's own there, since a home is its user's, and in the C locale.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

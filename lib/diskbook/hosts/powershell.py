@@ -4,8 +4,6 @@ Parameters go in front of a script as one line of JSON, so that its text is the 
 general knowledge of Windows and unverified there: the emulator answers these scripts, and runs no PowerShell.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -7,8 +7,6 @@ with it.
 Also decides when a silent machine is recovered, and when its connection is given up.
 """
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import os

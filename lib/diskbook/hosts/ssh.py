@@ -3,8 +3,6 @@
 The host's key is known before the first connection and nothing else is accepted.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import io
@@ -98,7 +96,7 @@ class Connection:
         self._way: Way | None = None
         self._answered = False
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> "Connection":
         return self
 
     def __exit__(

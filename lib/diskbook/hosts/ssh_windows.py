@@ -1,7 +1,5 @@
 """An SSH connection to a Windows machine: jobs and disks by the scripts of `powershell`, and others."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -4,8 +4,6 @@ The manifest's `places` are what the run makes, each recorded before it is made.
 is gone in between (a teardown, a restart) is made again for the same replicate.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import shlex

@@ -6,8 +6,6 @@ that a run creates in a cloud do; nothing is measured, written or removed that d
 A block device is refused if it is in use, holds data, or lies in memory.
 """
 
-from __future__ import annotations
-
 import base64
 import posixpath
 import re

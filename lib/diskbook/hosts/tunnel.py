@@ -6,8 +6,6 @@ SKU Standard or Premium with native client support. Whatever ends this process, 
 standard input close, and ends the tunnel.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

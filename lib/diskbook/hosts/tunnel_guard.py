@@ -4,8 +4,6 @@ Started as a separate program (`python -I tunnel_guard.py COMMAND ...`), so that
 whoever started it was killed. Its exit status is the command's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -3,8 +3,6 @@
 Client and emulator share it: the one sends the script, the other knows it and plays what it does.
 """
 
-from __future__ import annotations
-
 from importlib import resources
 
 from diskbook.tools import diskspd

@@ -5,8 +5,6 @@ those of one session share what the disk and its host were like then: the sessio
 interval over all repeats would be too narrow.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

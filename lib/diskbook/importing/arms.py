@@ -4,8 +4,6 @@ An arm is a full target: folder, host, and path or device. The user may say othe
 `--layout`; then machines and disks that one arm pools are replicates of it (`importing.repeats`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

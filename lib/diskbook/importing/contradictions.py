@@ -1,7 +1,5 @@
 """A file against itself: its rate by what it counted, and its series by its summary. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

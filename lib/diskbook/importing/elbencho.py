@@ -7,8 +7,6 @@ bytes done; elbencho prints whole IOPS. Its percentiles are bounds of wide bucke
 Read from files of elbencho 3.1-1.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Arms that only the names of files tell: "lrs_1.json" and "zrs_1.json" of one target in one folder."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The files below some paths, and what each of them is: a result, a log, or nothing that can be used."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Results of VMFleet's machines joined to the trials of their fleet: those of one cell of a sweep are one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

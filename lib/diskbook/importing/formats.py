@@ -1,7 +1,5 @@
 """Tells by a file's content, never by its name, which tool wrote it, and calls that format's parser."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -9,8 +9,6 @@
 Text in, no I/O.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the parts of a path mean: arm, replicate, session, load; as the user says, or guessed from names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From what a file tells of a load to a workload of a scenario: what is missing is filled in, and said."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

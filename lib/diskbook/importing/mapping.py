@@ -1,7 +1,5 @@
 """`import --scenario`: arms and loads of results mapped onto a scenario, so that its notebook applies."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

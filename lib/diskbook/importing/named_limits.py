@@ -1,7 +1,5 @@
 """Limits of disk and machine that somebody names for a run that others measured, and which it lacks."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -34,12 +32,12 @@ class Named:
     disk_mb_s: float | None = None
 
     @classmethod
-    def of(cls, options: object) -> Named:
+    def of(cls, options: object) -> "Named":
         """Take them from anything that has them as attributes."""
         return cls(**{item.name: getattr(options, item.name) for item in fields(cls)})
 
     @classmethod
-    def of_manifest(cls, manifest: Mapping[str, Any]) -> Named:
+    def of_manifest(cls, manifest: Mapping[str, Any]) -> "Named":
         """Those that an imported run keeps; of older ones what its disk and machine are called."""
         kept = manifest.get("imported", {}).get("named")
         if kept is not None:
@@ -62,7 +60,7 @@ class Named:
         """As options of a command, e.g. "--vm-size Standard_D4s_v3"."""
         return " ".join(f"{_option(name)} {_value(value)}" for name, value in self.given.items())
 
-    def beside(self, others: Named) -> Named:
+    def beside(self, others: "Named") -> "Named":
         """These, and of the others those that these lack."""
         return replace(others, **self.given)
 
@@ -70,7 +68,7 @@ class Named:
 NOTHING = Named()
 
 
-def in_force(tabled: Limits, named: Named) -> Limits:
+def in_force(tabled: Limits, named: "Named") -> Limits:
     """Put limits that are named as numbers before those of a table.
 
     A burst above the limit named stays; one below it cannot be.

@@ -1,7 +1,5 @@
 """Names of imported results: as scripts name files, of fleets, of targets, and as a scenario allows."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The measurements of an import: those of result files with their logs, and those that logs alone tell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

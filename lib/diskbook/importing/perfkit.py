@@ -9,8 +9,6 @@ fio's latencies are in microseconds and of completion unless `latency_measure` s
 KiB/s and MiB/s, whatever their unit says.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """What an import would make, before it is written: how paths were read, and arms x loads x repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Each is a folder of `data/reference/public`. `table.csv` has figures selected fr
 `source.toml` says who measured, where the figures are from, under which licence, and what they mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

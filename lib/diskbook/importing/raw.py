@@ -1,7 +1,5 @@
 """Reading the trials of an imported run back from its raw files: any tool and format, with their logs."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace

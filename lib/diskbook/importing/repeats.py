@@ -5,8 +5,6 @@ a cell in one of several sessions are repeats, whose mean is one number. Blocks 
 session, never the k-th file of one and the k-th of the other, however far apart.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ The files are kept untouched and hashed under raw/, the scenario is derived from
 provenance is "imported": whatever is said of such a run rests on files whose making nobody here watched.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

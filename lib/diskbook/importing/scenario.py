@@ -1,7 +1,5 @@
 """Scenario and manifest of an imported run: arms and workloads as its files tell them, the rest unknown."""
 
-from __future__ import annotations
-
 import platform
 import re
 from collections import Counter

@@ -6,8 +6,6 @@ result. What a result tells goes before the banner: its threads are its events o
 Read from output of sysbench 1.0.17 and 1.0.20.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """What `diskbook import` says: the results first, then which files they are of, and what was left out."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

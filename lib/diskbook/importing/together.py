@@ -1,7 +1,5 @@
 """What ran at the same time on one target is one trial of many clients, as a sweep of a fleet is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ A tool's output repeats what it was told. Where two results of one arm and load 
 change what is measured, their loads get the option in their names: "randwrite-4k-qd1-max-open-zones-3".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """`diskbook why` of an import: the limits that follow from what is said of its disk and machine then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writing an imported run: the originals under raw/, the manifest, the ledger."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Azure and own hosts as clouds of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import partial

@@ -7,8 +7,6 @@ recorded, nothing is known.
 Also builds the rows of the table `guest`: the trial's machine, its device and the time spent.
 """
 
-from __future__ import annotations
-
 import hashlib
 from bisect import bisect_left
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a run's manifest must have, checked whenever one is read: a folder of runs may hold anybody's."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ What was planned decides when a comparison may be judged: who looks early and st
 finds differences where there are none.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -4,8 +4,6 @@ Everything a stage hands on is a file here. The manifest is replaced whole, the 
 file is written once.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -9,8 +9,6 @@ Only on the computer where a process works on a run can it be seen whether that 
 process notes its computer, and a sweep from another one leaves the group alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import secrets

@@ -3,8 +3,6 @@
 Schemas are in `tables.schema`. `build` reads raw files through `store.raw` and computes the rest.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

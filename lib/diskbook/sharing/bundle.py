@@ -5,8 +5,6 @@ manifest, plan and ledger of a run, its raw results, and its table of trials; th
 and no code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import zipfile

@@ -4,8 +4,6 @@ A text is read as it stands, and once more without its encoding: as base64, base
 JSON, UTF-16, gzip, reversed, or split by spaces, quotes and line ends; encodings within encodings, too.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import contextlib

@@ -4,8 +4,6 @@ It is the scrubber of `diskbook record`. It learns here which words are the work
 scenario gives, events of the ledger, and the options of tools.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

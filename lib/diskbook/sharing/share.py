@@ -1,7 +1,5 @@
 """Make a bundle of a run: replace what is private, prove that the tables stay, and look for what is left."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

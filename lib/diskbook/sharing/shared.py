@@ -1,7 +1,5 @@
 """The runs that were shared with everybody: data/shared, and those in quarantine with the reason."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Import a bundle: check it, compute its tables again from its raw results, and make a run of it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

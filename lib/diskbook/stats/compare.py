@@ -1,7 +1,5 @@
 """Compare arms: gates first, then ratios in both scopes, then verdicts. Tables in, tables out."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence

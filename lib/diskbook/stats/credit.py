@@ -9,8 +9,6 @@ the machine's own, and a volume draws from those of all that keep its copies. In
 Not counted, since nothing here knows it: the disk of the operating system, and what came before any trial.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple

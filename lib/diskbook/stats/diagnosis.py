@@ -4,8 +4,6 @@ It stands on what the analysis computes: `limits.label_cells` says which cells s
 corroborates that, `expected.predicted` what should bind. Pure: tables in, words out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -157,7 +155,7 @@ def text(cells: list[Finding]) -> str:
     return "\n".join(lines) or "nothing was measured yet"
 
 
-def _finding(row: Mapping[Any, Any], caps: Mapping[str, float], fall: _Fall | None) -> Finding:
+def _finding(row: Mapping[Any, Any], caps: Mapping[str, float], fall: "_Fall | None") -> Finding:
     name = (str(row["arm"]), str(row["workload"]))
     if fall and fall.base:
         return Finding(

@@ -4,8 +4,6 @@ A drift that arms share is removed by interleaving and does no harm to a ratio; 
 does. So both are told apart: the slope of each arm, and the slope common to all arms of a workload.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 import numpy as np

@@ -3,8 +3,6 @@
 Also latency against load: trials that held a rate, with the cap of their arm. Pure.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any

@@ -12,8 +12,6 @@ burst), the rate that was offered, and what the tool's own I/Os in flight can gi
 with the latency that the same arm showed with one outstanding (Little's law). Pure: tables in, tables out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ is there (unequal numbers are the rule, not the exception), and give NaN bounds 
 build an interval from. `diskbook.stats.ratios` turns one comparison's numbers into words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

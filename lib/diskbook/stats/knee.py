@@ -8,8 +8,6 @@ that sit on it, and N* from both; how deep 95 % of the cap takes is read off the
 That holds for limits that cut a rate off, as token buckets do (`SHARP_LIMITS`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

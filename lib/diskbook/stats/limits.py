@@ -4,8 +4,6 @@ A closed loop on a cap has latency = outstanding / cap: the latency then says no
 cell gets a label before anything is compared. All functions here are pure: tables in, tables out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

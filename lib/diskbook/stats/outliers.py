@@ -16,8 +16,6 @@ added. With one trial in ten lost at random in both arms the shift is large besi
 happen to occur: the runs that are not flagged, in small designs, cover 85 to 97 %.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

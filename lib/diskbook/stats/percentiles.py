@@ -14,8 +14,6 @@ pairs held it in 13 to 60 % of simulated runs, and those over I/Os, which are no
 %.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -6,8 +6,6 @@ never replaces it: a metric that disagrees is shown, and one that is missing cha
 reports a limit that our reading does not know of, there is no verdict (`stats.gates.platform`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

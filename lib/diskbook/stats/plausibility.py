@@ -5,8 +5,6 @@ the queue was idle. What was done is compared with what was asked for: share of 
 rate. Percentiles are compared with the mean: by Markov's inequality a median is at most twice it. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

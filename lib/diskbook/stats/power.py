@@ -15,8 +15,6 @@ has no such guarantee: a predictive distribution that said 75 to 85 % was right 
 runs, depending on the true spread. Pure.
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Mapping

@@ -12,8 +12,6 @@ G. K. Smyth, Linear models and empirical Bayes methods for assessing differentia
 experiments, Statistical Applications in Genetics and Molecular Biology 3 (2004).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

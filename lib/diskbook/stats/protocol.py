@@ -6,8 +6,6 @@ docs/reference/protocol.md cites both and lists the points. Closed says how a nu
 it is Azure's: that is its provenance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -5,8 +5,6 @@ standard error and its degrees of freedom (`stats.intervals`), so that every fun
 runs and real ones alike. Each run keeps its own variance, because nothing says that two runs spread alike.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@ A verdict says what a comparison supports, from its gates, its interval, its fam
 come first, since at a cap three blocks would prove two disks equal at once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

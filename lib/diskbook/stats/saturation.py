@@ -15,8 +15,6 @@ stands still as rates on a cap do cannot be told from one on a limit: a deep cel
 more from trial to trial, and single I/Os.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations

@@ -19,8 +19,6 @@ as of a Standard SSD: CV 3 %, phi 0.6). At a CV of 10 % and phi 0.8 the halves o
 7 %, so that a fall of 10 % in one trial is hidden whatever the test (seen in 3 to 10 %).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from scipy import special

@@ -6,8 +6,6 @@ in a replicate, the zone of lowest read latency is called nearest. That is infer
 a property that Azure tells.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping

@@ -7,8 +7,6 @@ compared: where they differ, the ratio at depth cannot be told from a limit. Arm
 with depth unlike look the same, and are refused as well.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol

@@ -4,8 +4,6 @@ The zone of lowest read latency is called nearest. That is inferred from latency
 what sets one machine apart from another is part of it, since machines in two zones are two machines.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

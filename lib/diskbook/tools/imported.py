@@ -1,7 +1,5 @@
 """Tools whose results `diskbook import` reads, and that diskbook itself never runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -6,8 +6,6 @@ gets it, what its files are called, which of its releases may be compared.
 `Call` is one call of a measuring tool on a machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol

@@ -8,8 +8,6 @@ Remarks (flags) are sentences for people. Two kinds of them decide how a measure
 here by how they begin, or by a phrase of theirs; a test holds every one against the readers' sources.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The measuring tools, by name, and what is decided by them: whose trial it is, and what it can do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Cut or faulty files are read as far as they go.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,17 +26,17 @@ class Node:
     attributes: dict[str, str]
     line: int
     text: str = ""
-    children: list[Node] = field(default_factory=list)
+    children: "list[Node]" = field(default_factory=list)
     closed: bool = False
 
-    def all(self, *path: str) -> Iterator[Node]:
+    def all(self, *path: str) -> "Iterator[Node]":
         """Elements reached by these tags from here."""
         here = [self]
         for tag in path:
             here = [child for node in here for child in node.children if child.tag == tag]
         return iter(here)
 
-    def first(self, *path: str) -> Node | None:
+    def first(self, *path: str) -> "Node | None":
         """First of those, or None."""
         if len(path) > 1:
             return next(self.all(*path), None)

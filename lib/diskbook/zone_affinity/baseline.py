@@ -1,7 +1,5 @@
 """Read latencies known for a zone-redundant disk: learned from its own zones, from a run, or by hand."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

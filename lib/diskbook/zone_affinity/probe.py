@@ -3,8 +3,6 @@
 They run next to the workload and are few: `RATE` a second, which the smallest premium disk can spare.
 """
 
-from __future__ import annotations
-
 import math
 import shlex
 import subprocess

@@ -5,8 +5,6 @@ the nearest zone, and from the nearest of the others. The verdict goes by the mi
 log scale, and only where the whole interval of the reads lies on one side. Only reads are made.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import socket

@@ -1,7 +1,5 @@
 """Writing files of the catalogue: one run's own, or many runs' together; each is whole or not there."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -83,7 +81,7 @@ class Many:
                 part = self._open[table, scenario] = self._begin(table, scenario)
             part.add(rows)
 
-    def _begin(self, table: str, scenario: str) -> _Part:
+    def _begin(self, table: str, scenario: str) -> "_Part":
         self._number += 1
         path = (
             self._folder

@@ -5,8 +5,6 @@ gone is left out. So a frame is the same whether the catalogue is current, old, 
 and only slower.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,7 +95,7 @@ class View:
         self._check_same()
         return pa.concat_tables([part.select(columns) for part in parts])
 
-    def tell(self) -> View:
+    def tell(self) -> "View":
         """Say on standard error why the catalogue could not be read, if so; return this view."""
         if self.note:
             print(f"diskbook: {self.note}", file=sys.stderr)

@@ -3,8 +3,6 @@
 A store is a folder of a file system or a place in a container or bucket; a run is a folder in a store.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -33,16 +31,16 @@ class Address:
         return PurePosixPath(self.path).name
 
     @property
-    def parent(self) -> Address:
+    def parent(self) -> "Address":
         """The address that holds it: of a run's the store's."""
         return Address(self.scheme, str(PurePosixPath(self.path).parent))
 
-    def __truediv__(self, name: str) -> Address:
+    def __truediv__(self, name: str) -> "Address":
         """Address of what lies in it."""
         return Address(self.scheme, f"{self.path.rstrip('/')}/{name}")
 
 
-def parse(text: str) -> Address:
+def parse(text: str) -> "Address":
     """Read an address.
 
     Raises UsageError when its scheme is unknown, it is cut short, leads upwards, or has a key in it.

@@ -5,8 +5,6 @@ there is none of its number; so writers come one after another, and who has been
 writes.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -38,7 +36,7 @@ class Entry(BaseModel):
     size: Annotated[int, Field(ge=0)]
 
     @classmethod
-    def of(cls, content: bytes) -> Entry:
+    def of(cls, content: bytes) -> "Entry":
         """Entry of a file's content."""
         return cls(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
 

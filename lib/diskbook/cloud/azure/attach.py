@@ -3,8 +3,6 @@
 Switching the machines of a replicate off and on, by scenario name.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence

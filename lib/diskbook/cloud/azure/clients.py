@@ -23,8 +23,6 @@ This pace never empties it: 44 polls in the first minute at most, 15 in the seco
 that. What a throttled answer (429) asks for is the retry policy's matter, and is obeyed.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re

@@ -1,7 +1,5 @@
 """Create one resource, wait for it, and read it back: the steps of provisioning."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

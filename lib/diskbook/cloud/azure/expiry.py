@@ -13,8 +13,6 @@ already stopped. The ledger (`expired`) says in which state a sweep or the run f
 Disks and addresses cost until they are deleted, by teardown or sweep.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta

@@ -5,8 +5,6 @@ region (Virtual Machine Images - List); the newest is taken once, kept in the ma
 then on, by resumed runs as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """Inspect a new machine over SSH: whether it is set up, its system and tool, round trips to other zones."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import statistics

@@ -6,8 +6,6 @@ Names and tags of groups can be anybody's. A group is a run's own when its name 
 are those of the run and signed by this client, and everything in it carries the run's tag.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections import Counter

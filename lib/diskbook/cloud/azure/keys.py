@@ -1,7 +1,5 @@
 """Make the key pairs of a run: ours to sign in with, and the host key of each machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ last minute that a trial needs is waited for, within bounds. They are evidence n
 goes wrong here is recorded in one sentence, and the run goes on without them.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

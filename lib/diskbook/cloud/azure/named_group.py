@@ -9,8 +9,6 @@ Delete resources of a run one by one, where their resource group stays.
 It stays for other replicates, or because it holds resources that are not the run's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import secrets

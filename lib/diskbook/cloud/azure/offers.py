@@ -5,8 +5,6 @@ What Azure says of a VM size, compared with the table: traits, retirement, limit
 Limits in force: of machines from resource SKUs and a dated burst table, of disks from their read-back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime

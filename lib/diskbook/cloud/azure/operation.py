@@ -1,7 +1,5 @@
 """Record the time of a control-plane operation, and put Azure's refusal into one sentence."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

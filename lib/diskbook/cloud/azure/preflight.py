@@ -9,8 +9,6 @@ Policy Restrictions - Check At Subscription Scope, or At Resource Group Scope (M
 learn.microsoft.com/rest). A denial names the fields that led to it in `evaluationDetails`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

@@ -6,8 +6,6 @@ network's own addresses, those of peered networks and those on premises (Microso
 tags"), from where jump host and Bastion come.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

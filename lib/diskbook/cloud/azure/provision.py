@@ -6,8 +6,6 @@ addresses and disks are begun at once, then the interfaces, then the machines.
 Run steps in parallel, each as soon as the steps it depends on are done; find the longest chain.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

@@ -1,7 +1,5 @@
 """Read a resource back (GET) and compare it with what was asked for; a mismatch stops the run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

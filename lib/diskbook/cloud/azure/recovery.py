@@ -4,8 +4,6 @@ An evicted or stopped machine is started again, a hung one restarted, each once;
 address by now is found there. Power states are those of the instance view ("PowerState/deallocated").
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from typing import Any
 

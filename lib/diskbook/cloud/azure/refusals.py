@@ -7,8 +7,6 @@ network provider are from its documentation, not seen on the wire.
 Summarize a failed sign-in: what azure-identity tried, in one line instead of its page of text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

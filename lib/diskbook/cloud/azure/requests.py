@@ -7,8 +7,6 @@ machine's own host key goes with the extension's protected settings, which Azure
 again; so the host is known before the first connection, as on Linux.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import secrets

@@ -4,8 +4,6 @@ The SDK's own retry policy does the work. It is given bounds, since it would sle
 `Retry-After` says, and what it leaves out: a POST that is throttled, or cut off, though repeating it is safe.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

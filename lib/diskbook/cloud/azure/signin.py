@@ -13,8 +13,6 @@ role definitions); `GET {scope}/providers/Microsoft.Authorization/permissions` l
 Decide which subscription to use: the one named, that of the environment, or the Azure CLI's default.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Decide which addresses may reach the machines by SSH: the caller's own, never everyone."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 

@@ -5,8 +5,6 @@ when its run was not to be kept and has no process any more. Foreign resources i
 tag, stay until a person says otherwise. What was made elsewhere stays until a person names it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Delete resource groups, read back that they are gone, and name what is left where that fails."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import contextlib

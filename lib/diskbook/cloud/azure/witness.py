@@ -6,8 +6,6 @@ ledger or log. One account serves all clusters of a replicate, each by its own b
 general-purpose account, neither premium nor for blobs alone, reached by HTTPS. Unverified on Azure.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

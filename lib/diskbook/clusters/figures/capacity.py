@@ -1,7 +1,5 @@
 """Capacity against performance: what of the drives can be used, and what a kind does of a mirror's rate."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes

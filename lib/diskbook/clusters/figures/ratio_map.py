@@ -1,7 +1,5 @@
 """Maps of changes: load against threads or kinds, panels below each other; a star marks capped cells."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -3,8 +3,6 @@
 A claim that begins "A reading of the table" is not stated by the authors; their figures suggest it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Main figures of what public measurements answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

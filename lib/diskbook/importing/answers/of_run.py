@@ -3,8 +3,6 @@
 `report.analysis.companion_files` names these functions' module; runs of other files get none of them.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.api import scope

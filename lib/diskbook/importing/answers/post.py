@@ -1,7 +1,5 @@
 """Posts of what public measurements answer, as Markdown with one figure; they come with the workbook."""
 
-from __future__ import annotations
-
 import json
 
 from diskbook.facts import table_writers

@@ -3,8 +3,6 @@
 Each answer says in its first words what its data cannot tell. Nothing here was measured by us.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property

@@ -1,7 +1,5 @@
 """Caps that others saw on Azure, to stand beside the documented limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache

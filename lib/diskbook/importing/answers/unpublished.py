@@ -1,7 +1,5 @@
 """What nobody has published: the questions of the five articles, and the run that would answer each."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.design import scenario_file, schedule

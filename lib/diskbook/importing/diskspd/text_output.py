@@ -11,8 +11,6 @@ another, and may be a paste: indented, quoted with ">", with prompts in between.
 the one that was asked for.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ have these. Up to 2.0.15 a mix is "write/read", of 100, and caches are "software
 the one for Linux names the flags that it opened the file with.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

@@ -8,8 +8,6 @@ fio 3 has 29 x 64 bins of ns, fio 2 has 19 x 64 of microseconds; log_hist_coarse
 Nearly all counts are 0, so not the numbers are read but the few bytes that begin one above 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any

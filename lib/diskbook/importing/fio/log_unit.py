@@ -6,8 +6,6 @@ of I/Os in flight, at most what threads and depth make room for and not much les
 pause. A wrong unit is out by 1,000.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

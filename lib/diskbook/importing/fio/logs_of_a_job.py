@@ -3,8 +3,6 @@
 Logs of a job are several files: by kind (lat, clat, iops, bw, clat_hist) and, by default, one a clone.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

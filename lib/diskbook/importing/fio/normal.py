@@ -5,8 +5,6 @@ the I/Os issued over the time, as fio itself computes them: what it prints is cu
 some releases lose a carry (11.98 MiB/s is printed as 11.0MiB/s by fio 3.1).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

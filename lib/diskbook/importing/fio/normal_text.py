@@ -13,8 +13,6 @@ people keep it: after shell prompts, between progress lines, indented, quoted or
 Compute only, no I/O.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

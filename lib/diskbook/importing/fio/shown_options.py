@@ -11,8 +11,6 @@ What people keep beside fio's output::
     rw=randread
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence

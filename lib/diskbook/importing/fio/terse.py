@@ -6,8 +6,6 @@ version; version 5 has samples and IOPS after the bandwidth::
     3;fio-3.33;name;0;0;KiB;KiB/s;IOPS;ms;slat x 4;clat x 4;20 percentiles;lat x 4;bw x 5;(write);...
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import pairwise

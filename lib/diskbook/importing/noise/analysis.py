@@ -1,7 +1,5 @@
 """How much real Azure varies, from the component tables: for the notebook `7-real-noise`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ What is computed is defined in `spreads`. How the table was made is not known to
 may differ for that reason alone; both are printed.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterable, Iterator, Sequence

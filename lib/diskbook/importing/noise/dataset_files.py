@@ -10,8 +10,6 @@ dataset's page has them: `starttime` is the end of the run (runs of one machine 
 way), and `msec` of the aio tests holds microseconds (64 in flight / 5,098 IOPS = 12.55 ms is "12550").
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

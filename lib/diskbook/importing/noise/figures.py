@@ -1,7 +1,5 @@
 """Public measurements of how much Azure varies: components, hours apart, and what sits on a cap."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ deviations are of natural logs. Classical components by the method of moments fo
 VM-weeks again (weeks for fresh machines), 95 %. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ The blocks lie behind the working sets and the region of the checks that verify 
 check meets them. The disk must be one that `machines.disks.ours` has proved to be ours.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import shlex
@@ -43,7 +41,7 @@ class Blocks:
     tag: str
 
     @classmethod
-    def fresh(cls, scenario: Scenario, disk: str) -> Blocks:
+    def fresh(cls, scenario: Scenario, disk: str) -> "Blocks":
         """A new series, which no block of an earlier one can be taken for."""
         return cls(region_offset(scenario, disk), secrets.token_hex(16))
 

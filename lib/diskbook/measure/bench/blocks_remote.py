@@ -7,8 +7,6 @@
 It prints a JSON document a line. Told to end (SIGTERM), `write` ends after the block in hand.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import importlib
@@ -36,7 +34,7 @@ class BlockDevice:
         self._file = os.open(path, os.O_RDWR | os.O_DIRECT | os.O_DSYNC)
         self._memory = mmap.mmap(-1, CHUNK)  # O_DIRECT wants it aligned
 
-    def __enter__(self) -> BlockDevice:
+    def __enter__(self) -> "BlockDevice":
         return self
 
     def __exit__(

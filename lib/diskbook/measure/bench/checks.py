@@ -10,8 +10,6 @@ Unverified on Azure. On the emulator a stand-in edits the state that the emulate
 refused write ends with EPERM, the nearest error that NBD has.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shlex

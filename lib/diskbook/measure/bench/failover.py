@@ -13,8 +13,6 @@ on Azure.
 The records kept here hold when each block was acknowledged, and how long each step took.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading
@@ -195,7 +193,7 @@ class _FailoverTest:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="drill")
         self._registered: tuple[Registrant, Registrant] | None = None
 
-    def __enter__(self) -> _FailoverTest:
+    def __enter__(self) -> "_FailoverTest":
         return self
 
     def __exit__(self, *_: object) -> None:

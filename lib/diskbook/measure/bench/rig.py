@@ -5,8 +5,6 @@ The rig runs a measuring tool on a machine as a detached job and reads its resul
 On your own hosts a rig attaches, moves and recovers nothing.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,7 +53,7 @@ class Rig:
     @classmethod
     def of(
         cls, clients: Clients, run: Run, scenario: Scenario, replicate: dict[str, Any], stop: threading.Event
-    ) -> Rig:
+    ) -> "Rig":
         """Set up for a replicate of the manifest; connects when first needed."""
         attachments, recovery = Attachments(clients, run, replicate), Recovery(clients, run, replicate)
         scale = clients.cloud.time_scale
@@ -220,7 +218,7 @@ class OwnRig(Rig):
     recovery: Recovery = field(init=False)
 
     @classmethod
-    def on_hosts(cls, run: Run, stop: threading.Event) -> OwnRig:
+    def on_hosts(cls, run: Run, stop: threading.Event) -> "OwnRig":
         """Set up for the only replicate there is; connects when first needed."""
         replicate = run.manifest["replicates"][0]
         filled, over = states(run, replicate)

@@ -12,8 +12,6 @@ would change while they are measured. So its working set is written over once be
 A trial is a detached job, so it goes on without its client; its result need not be measured again.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -19,8 +19,6 @@ has all its cycles again. On Azure an attach belongs to the control plane: it co
 credit.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence

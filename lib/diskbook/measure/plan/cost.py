@@ -3,8 +3,6 @@
 For your own hosts the sections say what would be written there. That costs nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """What `diskbook plan` says of stopping early, and of blocks that are spread over hours."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from datetime import date, timedelta

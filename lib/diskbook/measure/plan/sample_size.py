@@ -4,8 +4,6 @@ Also names the comparisons that will get no verdict on latency, because no load 
 queue.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

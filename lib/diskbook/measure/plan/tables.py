@@ -1,7 +1,5 @@
 """What a run would create, its limits and its price, as tables for the first cells of `1-provision`."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `diskbook plan` prints."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

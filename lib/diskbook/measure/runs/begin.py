@@ -3,8 +3,6 @@
 A run without trials can change its settings, such as a size that Azure has no room for.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 from collections.abc import Mapping

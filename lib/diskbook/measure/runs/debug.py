@@ -4,8 +4,6 @@ The command waits and then tears down as ever. If it is killed meanwhile, the ti
 for any run, and a sweep deletes the group.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ papermill is not safe in threads, and what it writes about a run that was interr
 each stage is a process, and its success is what the run folder records.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,8 +4,6 @@ Reads manifest and ledger as they are and does not import the scenario, so that 
 cannot read, or somebody else wrote, it calls unfinished: whoever resumes the run then says why not.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

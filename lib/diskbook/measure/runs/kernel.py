@@ -1,7 +1,5 @@
 """A notebook's kernel, as a program: IPython's, without its TCP port for what forked processes print."""
 
-from __future__ import annotations
-
 from ipykernel import kernelapp
 from ipykernel.iostream import IOPubThread
 

@@ -1,7 +1,5 @@
 """Find what killed runs have left on this computer: keys, files on own hosts, temporary folders."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 What gates withhold (capped, invalid, not assessable) more blocks would not decide, so it holds nothing up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import date
 

@@ -1,7 +1,5 @@
 """A notebook executed in a separate process, which ends with this one; Jupyter leaves no files."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """How a run ended, as a sentence."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path

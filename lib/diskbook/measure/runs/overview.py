@@ -1,7 +1,5 @@
 """What there is in the clone: scenarios and runs, for the overview notebook and `diskbook list`."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """A whole run: the notebooks in order, each its own process, and the teardown, also after an error."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import signal

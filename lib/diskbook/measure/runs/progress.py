@@ -1,7 +1,5 @@
 """Progress of a run, read from its ledger: one bar over all stages on a terminal, plain lines in a log."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -175,7 +173,7 @@ class Progress:
         )
 
 
-def _bar(total_s: float) -> tqdm[Any]:
+def _bar(total_s: float) -> "tqdm[Any]":
     """Make the bar, in seconds as expected; a terminal may not know its size."""
     columns, rows = (size or usual for size, usual in zip(shutil.get_terminal_size(), (80, 24), strict=True))
     form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"

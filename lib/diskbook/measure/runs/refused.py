@@ -1,7 +1,5 @@
 """Runs that were refused before they created anything. There is nothing to resume."""
 
-from __future__ import annotations
-
 import contextlib
 
 from diskbook.cloud import kinds

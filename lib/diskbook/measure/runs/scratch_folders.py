@@ -1,7 +1,5 @@
 """Temporary folders that Jupyter writes in, and those that killed processes have left."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

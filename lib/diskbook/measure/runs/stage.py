@@ -3,8 +3,6 @@
 Quick to import: a command starts the notebook first, and imports what it does with the result meanwhile.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -3,8 +3,6 @@
 Each looks at what the run folder records first: on a finished run nothing is created, measured or deleted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

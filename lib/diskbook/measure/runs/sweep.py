@@ -3,8 +3,6 @@
 Also writes the report of a sweep as text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The answer of an analysed run, read from its files: what `list`, `run` and the report say of it."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.design import schema

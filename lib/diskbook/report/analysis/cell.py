@@ -3,8 +3,6 @@
 A setting that a scenario gains later is compared without anybody thinking of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

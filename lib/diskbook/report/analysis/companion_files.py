@@ -6,8 +6,6 @@ the user names on this command line, or else from the workbook itself. The manif
 that it can be said what is missing.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

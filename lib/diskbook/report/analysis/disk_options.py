@@ -1,7 +1,5 @@
 """The analysis of `disk-options`: predicted limits beside measured rates, and what nobody can use."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

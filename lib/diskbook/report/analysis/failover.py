@@ -1,7 +1,5 @@
 """What the zone drills of a run showed: a table, sentences, and the rows of the figure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Earlier runs as a run's history: what their spread does for the intervals of its notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from diskbook.facts import quantities

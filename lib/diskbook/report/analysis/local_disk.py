@@ -1,7 +1,5 @@
 """The analysis of `local-disk`: latency and rate of one disk over I/Os in flight, and where the two meet."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the sections of a report rest on, so that it is said before the first trial what will be left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 

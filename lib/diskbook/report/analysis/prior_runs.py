@@ -1,7 +1,5 @@
 """Prior runs as evidence for a new one: log ratios of a comparison, as a pilot or as a history."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Gates decide most of it; here is what manifest, ledger and tables tell besides. 
 in docs/reference/protocol.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A run's analysis as data: its tables, comparisons, gates, cells and percentiles, computed when asked."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The analysis of `shared-zrs`: where the disk answers from, the article's claims, and the zone drill."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """`diskbook why`: what throttled the cells of a run, and what its comparisons lack to be closed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Writing a run's analysis: comparisons.csv, protocol.csv and the exported figures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

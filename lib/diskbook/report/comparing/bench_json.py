@@ -1,7 +1,5 @@
 """`compare --bench-json`: latencies for github-action-benchmark, as a list of `customSmallerIsBetter`."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

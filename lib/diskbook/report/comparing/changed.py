@@ -1,7 +1,5 @@
 """What changed from run to run, by manifests: settings, versions, sizes, limits, region, hour, profile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Several runs as data: what changed, one row per comparison, the spread over runs, what was left out."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Runs that are to be compared: opened, and read from what their analysis wrote."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Nothing is pooled: runs of another provenance, of one replicate instead of sever
 disks answer from elsewhere have separate rows, and what asked another question is left out and named.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@
 next to each other, each with its own ratio and interval, grouped by what they asked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

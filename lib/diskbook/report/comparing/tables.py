@@ -1,7 +1,5 @@
 """The comparison as tables: for HTML, Markdown and CSV."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

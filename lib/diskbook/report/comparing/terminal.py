@@ -1,7 +1,5 @@
 """The comparison as text for a terminal of 80 columns."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterator

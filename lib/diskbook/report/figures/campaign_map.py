@@ -1,7 +1,5 @@
 """Map of a campaign: place against hour of start, a panel a comparison; cells without a run stay empty."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

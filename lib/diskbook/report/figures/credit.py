@@ -1,7 +1,5 @@
 """A burst that ends: the rate of trials second by second, with the limits before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import matplotlib as mpl

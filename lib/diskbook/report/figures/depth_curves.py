@@ -1,7 +1,5 @@
 """Curves over threads: the rate of each load, with the limits in force and the knee of each curve."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

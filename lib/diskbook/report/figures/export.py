@@ -1,7 +1,5 @@
 """Export of figures: pictures, words, numbers and snippets to paste; the same data give the same bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import html as markup
 import json

@@ -1,7 +1,5 @@
 """Forest plot: the change in every comparison with its interval, on one axis in percent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures as SVG and PNG, in a theme's colours: the same bytes from the same data, with letters as text."""
 
-from __future__ import annotations
-
 import colorsys
 import io
 import re

@@ -1,7 +1,5 @@
 """Latency against load: p50 and p99 of trials whose rate was held at shares of the cap, and the cap."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

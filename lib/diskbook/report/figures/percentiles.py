@@ -1,7 +1,5 @@
 """Percentile plot: latency of all I/Os against the part that is faster, drawn as far as data reach."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl

@@ -1,7 +1,5 @@
 """Measured beside predicted: the rate of each trial of a workload, and the limit that should set it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import matplotlib as mpl

@@ -1,7 +1,5 @@
 """Published figures as shares of the limit they run against: what sits on a limit, and what is below."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """Forest plot over runs: the change in each run, comparison by comparison, on one axis in percent."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any

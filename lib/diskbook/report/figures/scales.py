@@ -1,7 +1,5 @@
 """Axes of figures: changes in percent, equal units on panels, and intervals drawn over their marks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

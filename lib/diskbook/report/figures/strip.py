@@ -1,7 +1,5 @@
 """Dot strip: every trial by arm, so that a reader sees the data behind each ratio."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl

@@ -4,8 +4,6 @@ Colours are of the Okabe-Ito set and have at least 3:1 contrast on white. Blue a
 apart in greyscale, so marker and line style carry the distinction too.
 """
 
-from __future__ import annotations
-
 import functools
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -145,7 +143,7 @@ class RunSource(str):
     line: str
     folder: Path | None
 
-    def __new__(cls, name: str, line: str, folder: Path | None = None) -> RunSource:
+    def __new__(cls, name: str, line: str, folder: Path | None = None) -> "RunSource":
         """Name a run; the line says when, where and on what it was measured, by whom, and the licence."""
         made = super().__new__(cls, visible(name))
         made.line, made.folder = visible(line), folder
@@ -203,9 +201,9 @@ class Picture:
     provenance: str
     run: str
     description: str = ""
-    again: Callable[[], Picture] | None = field(default=None, repr=False, compare=False)
+    again: "Callable[[], Picture] | None" = field(default=None, repr=False, compare=False)
 
-    def at(self, pixels: int) -> Picture:
+    def at(self, pixels: int) -> "Picture":
         """Draw it again for a width in pixels, with the same words and numbers.
 
         A figure that knows no way to be drawn again (one of somebody's own module) stays as it is.

@@ -1,7 +1,5 @@
 """What a post answers: every headline that is decided in a sentence, those that are not by their number."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A run's post as Markdown: answer, two figures, a table, method, limits, and how to do it again."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

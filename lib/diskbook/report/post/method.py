@@ -1,7 +1,5 @@
 """How a run measured and judged, in five lines, and how it is made again."""
 
-from __future__ import annotations
-
 import json
 import math
 import shlex

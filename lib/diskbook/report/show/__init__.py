@@ -1,7 +1,5 @@
 """What the notebooks show: tables, figures and sentences of a run, as HTML."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 _NAMES = {

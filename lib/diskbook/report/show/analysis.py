@@ -1,7 +1,5 @@
 """What a notebook shows of an analysed run: each function takes the analysis and returns HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from diskbook.report import figures

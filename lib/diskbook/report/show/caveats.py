@@ -1,7 +1,5 @@
 """What speaks against the numbers of a run: one sentence per kind, with how often, where and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from diskbook.facts.table_writers import capital

@@ -1,7 +1,5 @@
 """Closed or open by the protocol, as text and as folded tables: for reports, commands and imports."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What an analysed run was made with, and what was seen besides its trials, as small tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What a reader meets first: the answer on one screen, how sure it is, and what it does not say."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ The order is that of the scenario's `[[comparison]]` tables, which are part of t
 equivalence decide alike; who could choose the order afterwards would lead with what pleases.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tables and boxes as HTML: what notebooks show and reports keep. Small and quick to import."""
 
-from __future__ import annotations
-
 import html as markup
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The answer of a run in one sentence: both values with their units, and the change with its interval."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

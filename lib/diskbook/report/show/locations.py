@@ -1,7 +1,5 @@
 """Where a run was, as text, for pages and tables that show runs of many places together."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Parameters that papermill injects: names that the workbook knows, of the type that the notebook says."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Mapping, Sequence

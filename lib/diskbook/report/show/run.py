@@ -1,7 +1,5 @@
 """What a run folder records, as small tables for the notebooks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Sentences made from verdicts: the answer, the noise floor, what more measuring would bring."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tables and boxes as HTML for notebooks and reports: few columns, units in heads, scrolled on a phone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

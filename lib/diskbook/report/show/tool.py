@@ -1,7 +1,5 @@
 """What readers must know about how a load was made: remarks on lines given word for word, notes of tools."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

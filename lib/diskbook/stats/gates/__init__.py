@@ -4,8 +4,6 @@ Each gate says passed, failed or not assessable, why, and what to do, in a sente
 changes the verdict of every comparison that uses the cell.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ ratio; what one has alone makes the ratio a matter of when it was measured. So t
 the blocks, within replicates, decides, and the slope of each arm is said beside it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ An interval over blocks takes them as independent. Where they are not it holds t
 measured and misses the lasting one.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections import Counter

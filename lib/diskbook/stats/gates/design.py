@@ -3,8 +3,6 @@
 The counts per cell that the gates judge are computed once, vectorised over trials.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

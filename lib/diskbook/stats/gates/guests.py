@@ -7,8 +7,6 @@ processor that the host took away, or a core that had no time left, makes a tria
 The table of guests holds, per cell, their facts and how busy they were over its trials. Pure.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

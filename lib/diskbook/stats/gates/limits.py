@@ -1,7 +1,5 @@
 """Gates on limits: a cell on a cap or in a queue, and burst credit, tell of the limit and not of the disk."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

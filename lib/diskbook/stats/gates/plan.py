@@ -10,8 +10,6 @@ The same level at every look is Pocock's design (Biometrika 64, 1977, 191), here
 replicates, where no table holds; so it is found by simulation, always with the same draws.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ rather than the disk. With few jobs an I/O that is slow by itself keeps its job'
 a stall held back is sent one after another in each job.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

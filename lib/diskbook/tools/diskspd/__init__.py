@@ -1,7 +1,5 @@
 """DiskSpd, on Windows machines: the command for a workload, and parsers of its XML and text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -7,8 +7,6 @@ be rebuilt, so there -c becomes -f of the same size.
 Also names the release of DiskSpd that machines get, and how they get it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

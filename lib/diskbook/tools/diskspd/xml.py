@@ -7,8 +7,6 @@ lists its targets; an outstanding I/O is of a thread and target, or of a thread 
 Also reads the load that a time span of a DiskSpd profile asks for. Compute only, no I/O.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """fio, on Linux machines: the command for a workload, and readers of its JSON and its logs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal

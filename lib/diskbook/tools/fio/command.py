@@ -3,8 +3,6 @@
 Also translates a DiskSpd line into options of fio.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from diskbook.design.diskspd_arguments import Arguments, parse

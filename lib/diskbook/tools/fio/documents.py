@@ -3,8 +3,6 @@
 Compute only, no I/O.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

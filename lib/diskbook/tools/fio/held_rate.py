@@ -17,8 +17,6 @@ or writes and their syncs, wait for each other in a job.
 The log is read at any length: totals, histogram and series, in bounded memory.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -15,8 +15,6 @@ The option itself is often not repeated (fio 3.33 leaves out options without a v
 compared with what was asked for. Compute only, no I/O.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping

@@ -11,8 +11,6 @@ it makes durable. Seen with fio 3.33 on a disk with planted delays of 7 ms for a
 flush: 19.99 ms for a sync by libaio, 11.48 ms by io_uring.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ Averaged logs become series: IOPS of all jobs and their mean latency by interval
 The jobs' lines follow one another: time falls where the next job begins.
 """
 
-from __future__ import annotations
-
 import io
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -245,7 +243,7 @@ class _Averages:
     direction: Ints
     value: Floats
 
-    def at(self, index: np.ndarray) -> _Averages:
+    def at(self, index: np.ndarray) -> "_Averages":
         return _Averages(self.interval[index], self.job[index], self.direction[index], self.value[index])
 
 

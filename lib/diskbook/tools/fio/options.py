@@ -1,7 +1,5 @@
 """Reader of fio's job options, as its output repeats them: the load asked for. Compute only, no I/O."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Numbers are read as everywhere (`json_output`, `log`); here is what is refused, with fio's own message.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ what the whole run has taught: a name that is first seen late is then replaced i
 What the record of a run knows from the start: whose names are replaced, and which words may stay.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 import getpass

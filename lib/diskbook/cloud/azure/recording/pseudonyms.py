@@ -10,8 +10,6 @@ Used where the field says that a value is public, such as in Azure's list of siz
 what has the form of an id, an address, a secret or a place on somebody's computer.
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import hashlib

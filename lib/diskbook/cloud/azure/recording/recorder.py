@@ -4,8 +4,6 @@ What is written holds no secret, id, address or name: `base.scrub`. Pseudonyms a
 this run: processes that work on one run give the same, and nobody else can look up what they stand for.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading

@@ -5,8 +5,6 @@ so do releases of software. Anywhere else a value stays that is made of Azure's 
 times. Names of resources and people, ids, addresses and secrets become pseudonyms.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import io

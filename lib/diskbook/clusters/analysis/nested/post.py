@@ -1,7 +1,5 @@
 """Title and first paragraph of a post on nested resiliency: what more copies survive, and what they cost."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from diskbook.clusters.analysis.nested import arms, losses, saturated

@@ -3,8 +3,6 @@
 The claims are those of published-setups.csv.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 from importlib import import_module

@@ -5,8 +5,6 @@ such a row is a `calibration input` and is never called reproduced. What was not
 that documented limits set) may be.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

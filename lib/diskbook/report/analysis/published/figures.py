@@ -5,8 +5,6 @@ A published figure is a trial like any other, so it goes through the functions t
 were averaged, and no spread was printed. What a row assumes (its `assumed` column) is said with it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ A published figure names its disk in words ("P30", "4 x P30", "1 TiB Premium SSD
 those that `diskbook.facts.catalog` gives a disk or machine of a run with the same settings.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

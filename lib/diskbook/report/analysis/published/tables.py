@@ -1,7 +1,5 @@
 """Tables of published figures and of claims made from them, as HTML."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

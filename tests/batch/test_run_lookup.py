@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.batch import run_lookup as shelves
+from diskbook.batch import run_lookup
 from diskbook.batch.batch_run import Item
 from diskbook.batch.run_lookup import Stored
 from diskbook.batch.status import State
@@ -45,7 +45,7 @@ def test_a_run_is_new_then_cut_short_then_finished_by_what_is_stored(item: Item,
     push.push(run.folder, shelf.store)
     assert shelf.look(item).state == State.FINISHED
     here = shelf.run_of(item).folder
-    assert shelves.report_of(shelf.run_of(item)).read_text() == "<p>" and not (here / "raw").exists()
+    assert run_lookup.report_of(shelf.run_of(item)).read_text() == "<p>" and not (here / "raw").exists()
     run.update_manifest(resource_groups=[{"name": "g", "deleted_utc": None, "expires_utc": None}])
     push.push(run.folder, shelf.store)
     assert shelf.look(item).left == "not torn down"
@@ -56,6 +56,6 @@ def test_what_is_damaged_is_that_runs_failure_alone(item: Item, shelf: Stored) -
     other = an_item(design__seed=2)
     Path(shelf.store.path, other.name, "log").mkdir(parents=True)
     Path(shelf.store.path, other.name, "log", "00000001.json").write_text("{}")
-    good, bad = shelves.looks(shelf, [item, other])
+    good, bad = run_lookup.looks(shelf, [item, other])
     assert not isinstance(good, DiskbookError) and good.state == State.FINISHED
     assert isinstance(bad, DiskbookError) and "is damaged" in str(bad)

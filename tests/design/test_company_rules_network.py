@@ -9,7 +9,7 @@ import pytest
 from diskbook.cloud import connect
 from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.offers import Region
-from diskbook.cost import estimate, plan_sections as cost_text
+from diskbook.cost import estimate, plan_sections
 from diskbook.design import company_rules, scenario_file
 from diskbook.design.company_rules import JumpPlace, Subnet
 from diskbook.design.model import Network
@@ -92,12 +92,12 @@ def test_a_private_network_is_planned_and_priced_without_public_addresses() -> N
     asked = preflight.needed(public, here).keys() - preflight.needed(private, here).keys()
     assert asked == set(preflight.ADDRESSES)
     known = prices.from_table(private.region, estimate.meters(private), prices.table())
-    text = cost_text.created(private, estimate.estimate(private, known, 12.0))
+    text = plan_sections.created(private, estimate.estimate(private, known, 12.0))
     assert "no public address" in text and "and public address" not in text
     assert "subnet vms of hub in rg-net, which is not changed and stays" in text
     bastion = private.network.model_copy(update={"jump_host": "", "bastion": "b"})
     tunnelled = private.model_copy(update={"network": bastion})
-    text = cost_text.created(tunnelled, estimate.estimate(tunnelled, known, 12.0))
+    text = plan_sections.created(tunnelled, estimate.estimate(tunnelled, known, 12.0))
     assert "Bastion b in rg-net, which stands already: its price is not the run's" in text
 
 

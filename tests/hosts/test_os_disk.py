@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from diskbook.cloud.azure import requests
-from diskbook.cost import estimate, plan_sections as cost_text
+from diskbook.cost import estimate, plan_sections
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError
@@ -103,12 +103,12 @@ def test_it_costs_nothing_beside_its_machine(scenario: Scenario) -> None:
 
 
 def test_the_plan_says_what_limits_it_and_that_it_stays_billed(scenario: Scenario) -> None:
-    assert cost_text.lowest(scenario, scenario.arm_named("ephemeral")) == (
+    assert plan_sections.lowest(scenario, scenario.arm_named("ephemeral")) == (
         "4 KiB: 19,000 IOPS (VM, local disk)"
     )
-    assert "local disk of Standard_E4ads_v5  19,000 IOPS, 250 MB/s" in cost_text.limits(scenario)
+    assert "local disk of Standard_E4ads_v5  19,000 IOPS, 250 MB/s" in plan_sections.limits(scenario)
     prices = from_table(scenario.region, estimate.meters(scenario), table())
-    said = cost_text.created(scenario, estimate.estimate(scenario, prices, 12))
+    said = plan_sections.created(scenario, estimate.estimate(scenario, prices, 12))
     assert "1 x Standard_E4ads_v5 with an ephemeral OS disk" in said
     assert "cannot be deallocated: it is billed until teardown" in said
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from diskbook.cli import main
-from diskbook.cost import budget, plan_sections as cost_text
+from diskbook.cost import budget, plan_sections
 from diskbook.design import azure_rules as rules, scenario_file, schedule
 from diskbook.design.model import PRESETS
 from diskbook.facts import paths
@@ -179,7 +179,7 @@ def hold(folder: Path, content: bytes, preset: str) -> bool:
     assert sample_size.trials(chosen) == sum(len(block.trials) for block in schedule.plan(chosen))
     estimate = budget.estimated(chosen, None, timedelta(hours=12), date(2026, 11, 20))
     assert estimate.usd > 0 and math.isfinite(estimate.worst_usd)
-    assert cost_text.created(chosen, estimate) and cost_text.limits(chosen)
+    assert plan_sections.created(chosen, estimate) and plan_sections.limits(chosen)
     try:
         made = stages.begin("random", str(path), "emulator", preset)
         assert made.scenario == chosen

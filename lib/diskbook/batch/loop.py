@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from diskbook.batch import run_lookup as shelves
+from diskbook.batch import run_lookup
 from diskbook.batch.batch_run import Item
 from diskbook.batch.engine import Ending, Engine, EngineLostError, Task
 from diskbook.batch.price import Price, Pricing
@@ -73,7 +73,7 @@ class Batch:
         quotas: Quotas | None = None,
     ) -> None:
         self.engine, self._price, self.shelf = engine, price, shelf or Here()
-        looks = shelves.looks(self.shelf, items)
+        looks = run_lookup.looks(self.shelf, items)
         self.rows = [self._row(*pair) for pair in zip(items, looks, strict=True)]
         self._quotas = quotas or Quotas({})
         self.purse = Purse(limit_usd, {row.item.name: row.standing.spent_usd for row in self.rows})

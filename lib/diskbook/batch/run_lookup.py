@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from diskbook.batch import status as standings
+from diskbook.batch import status
 from diskbook.batch.batch_run import Item
 from diskbook.batch.status import REPORT, Standing, State
 from diskbook.batch.stores import fetch
@@ -34,10 +34,10 @@ class Here:
     """Runs of this machine."""
 
     def run_of(self, item: Item) -> Run:
-        return standings.run_of(item)
+        return status.run_of(item)
 
     def look(self, item: Item) -> Standing:
-        return standings.of(item)
+        return status.of(item)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Stored:
         stored = fetch.fetch_part(self.store / item.name, run.folder, _WANTED.__contains__)
         if not stored.number and run.folder.exists():
             raise DiskbookError(f"{self.store / item.name} is gone; restore it, or remove {run.folder}")
-        standing = standings.of(item, run)
+        standing = status.of(item, run)
         is_cut = standing.state == State.FINISHED and stored.complete is None
         return replace(standing, state=State.CUT) if is_cut else standing
 

@@ -11,7 +11,7 @@ from diskbook.cloud.azure import expiry
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import epoch
-from diskbook.hosts import stage as own_hosts
+from diskbook.hosts import stage
 from diskbook.measure.runs import stages
 from diskbook.results import plan as plans, run as runs
 from diskbook.results.run import Run
@@ -73,7 +73,7 @@ def _of_begun(item: Item, run: Run, manifest: Mapping[str, Any]) -> Standing:
         raise DiskbookError(
             f"{run.folder} holds another run than its name says; move it away, and start the batch again"
         )
-    left = expiry.uptime_text(manifest) or own_hosts.standing_text(manifest)
+    left = expiry.uptime_text(manifest) or stage.standing_text(manifest)
     is_done = stages.finished(run) and (run.folder / REPORT).exists() and not left
     return Standing(
         State.FINISHED if is_done else State.CUT,

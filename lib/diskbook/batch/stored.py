@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from diskbook.batch.catalogue import join as own_catalogue, stored as catalogue
+from diskbook.batch.catalogue import join, stored as catalogue
 from diskbook.batch.stores import address as addresses, contents, fetch as fetching, lease, push as pushing
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import open_objects
@@ -53,7 +53,7 @@ def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tu
     changed = fetching.fetch(place, folder, unfinished, runs.check_fetched)
     if changed:
         Run(folder).note_fetched()
-    if changed and (why := own_catalogue.join_finished(Run(folder.absolute()))):
+    if changed and (why := join.join_finished(Run(folder.absolute()))):
         print(f"diskbook: {why}", file=sys.stderr)
     return runs.open_run(folder.absolute()), changed
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from diskbook.batch import notebook, run_lookup as shelves
+from diskbook.batch import notebook, run_lookup
 from diskbook.batch.loop import CUT, FAILED, FINISHED, RUNNING, SKIPPED, UNPAID, WAITING, Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.design.vocabulary import Provenance
@@ -52,7 +52,7 @@ def content(matrix: Matrix, batch: Batch, folder: Path) -> dict[str, Any]:
 def _row(row: Row, run: Run, folder: Path) -> dict[str, Any]:
     asked, done = row.item.asked, row.state == FINISHED
     if done and not row.answer:  # read once: the page is written anew with each ending
-        row.answer = shelves.answer_of(run)
+        row.answer = run_lookup.answer_of(run)
     return {
         "run": row.item.name,
         "folder": os.path.relpath(run.folder, folder),
@@ -67,7 +67,7 @@ def _row(row: Row, run: Run, folder: Path) -> dict[str, Any]:
         "state": row.state,
         "reason": row.reason,
         "answer": row.answer,
-        "report": _link(shelves.report_of(run), folder) if done else None,
+        "report": _link(run_lookup.report_of(run), folder) if done else None,
         "log": _link(folder / "logs" / f"{row.item.name}.log", folder),
         "still_stands": row.standing.left,
         "expected_usd": round(row.price.expected_usd, 4),

@@ -14,7 +14,7 @@ from diskbook.cli.output import examples, json_option, progress_apart, show_json
 def teardown(name: str) -> None:
     """Delete what RUN has left standing."""
     from diskbook.facts.errors import DiskbookError
-    from diskbook.hosts import stage as own_hosts
+    from diskbook.hosts import stage
     from diskbook.measure.runs import stages
     from diskbook.results import session
 
@@ -26,7 +26,7 @@ def teardown(name: str) -> None:
         from diskbook.measure.runs import outcome
 
         outcome.join_catalogue(run)
-    if left := own_hosts.standing_text(run.manifest):
+    if left := stage.standing_text(run.manifest):
         raise DiskbookError(f"run {run.name} is {left}")
     click.echo("nothing of this run is left standing")
 

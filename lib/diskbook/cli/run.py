@@ -142,10 +142,10 @@ def _refuse_unused(ctx: click.Context, resume: str | None, cloud: str) -> None:
 def _say_standing(folder: Any) -> None:
     """Say what of a run stands after it, and how it goes."""
     from diskbook.cloud.azure import expiry
-    from diskbook.hosts import stage as own_hosts
+    from diskbook.hosts import stage
 
     for standing, how in (
-        (own_hosts.standing_text(folder.manifest), "removes that"),
+        (stage.standing_text(folder.manifest), "removes that"),
         (expiry.uptime_text(folder.manifest), "deletes its machines"),
     ):
         if standing:
@@ -168,7 +168,7 @@ def _note(
 ) -> None:
     """Say what is run, and keep in the manifest what later stages go by."""
     from diskbook.cloud import connect
-    from diskbook.cloud.azure.recording import pack as record
+    from diskbook.cloud.azure.recording import pack
     from diskbook.design.vocabulary import Provenance
     from diskbook.measure.runs import begin, debug
     from diskbook.report.analysis import needs
@@ -183,7 +183,7 @@ def _note(
         folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
     if options["record"]:
-        record.begin(folder)
+        pack.begin(folder)
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
     click.echo("\n".join([show_run.target_text(folder.manifest), *needs.missing(folder.scenario)]))

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.design import held_rate
-from diskbook.design.grid import Key, grid, mean_over_repeats, tail_needs as needed
+from diskbook.design.grid import Key, grid, mean_over_repeats, tail_needs
 from diskbook.design.totals import ONE_BY_ONE, measured_rows, several_runs, trial_codes, trial_keys
 from diskbook.facts.units import NS_PER_MS
 from diskbook.stats import ratios
@@ -91,7 +91,7 @@ def percentile(lat_ms: np.ndarray, count: np.ndarray, quantile: float) -> float:
     (0.5, 1.0, nan)
     """
     total = int(count.sum())
-    if total < needed(quantile):
+    if total < tail_needs(quantile):
         return math.nan
     reached = np.searchsorted(np.cumsum(count), math.ceil(quantile * total))
     return float(lat_ms[min(int(reached), len(lat_ms) - 1)])
@@ -164,7 +164,7 @@ def _own(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> pd.DataFram
     unlike = (starts.eq(held_rate.Start.SENT) & intended).to_numpy()
     values = np.where(exact.isna() | unlike, by_tool, exact)
     fewest = rows["ios"].fillna(0.0).groupby([rows[name] for name in _CELL]).transform("min")
-    return rows.assign(percentile_ms=np.where(fewest >= needed(quantile), values, np.nan))
+    return rows.assign(percentile_ms=np.where(fewest >= tail_needs(quantile), values, np.nan))
 
 
 def logs(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> dict[Key, np.ndarray]:
@@ -221,7 +221,7 @@ def _row(group: pd.DataFrame, quantile: float, logs_of_cell: np.ndarray, level: 
     order, n_ios = np.argsort(lat_ms, kind="stable"), int(count.sum())
     all_ios = percentile(lat_ms[order], count[order], quantile)
     typical = ratios.estimates(logs_of_cell, level)[1]
-    short = f"not every trial has the {needed(quantile):,} I/Os that p{100 * quantile:g} needs"
+    short = f"not every trial has the {tail_needs(quantile):,} I/Os that p{100 * quantile:g} needs"
     return {
         "quantile": quantile,
         "n_trials": group["trial"].nunique(),
@@ -295,7 +295,7 @@ def percentile_ratios(
         for names, direction, (arm, base) in pairs:
             all_ios = percentile(*merged[arm], quantile) / (percentile(*merged[base], quantile) or math.nan)
             short = any(np.isnan(typical[key]).all() for key in (arm, base))
-            why = f"not every trial has the {needed(quantile):,} I/Os that this needs; measure longer"
+            why = f"not every trial has the {tail_needs(quantile):,} I/Os that this needs; measure longer"
             for estimate in ratios.estimates(typical[arm] - typical[base], level):
                 moved = _moved(estimate, names, column, cells)
                 head = (*names, direction, quantile, estimate.scope)

@@ -20,7 +20,7 @@ from diskbook.design import scenario_file, schedule
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.bench.trials import measure
-from diskbook.measure.runs import overview, stages, sweep as sweep_runs
+from diskbook.measure.runs import overview, stages, sweep
 from diskbook.results import plan as plans
 from diskbook.results.run import Run
 from diskbook_emulator import cloudinit
@@ -257,11 +257,9 @@ def test_the_shortest_lifetime_ends_in_a_machine_that_costs_no_more(cloud: Clien
     run.update_manifest(resource_groups=[{**row, "expires_utc": gone}])
     cloud.resource.resource_groups.update(row["name"], {"tags": {**group.tags, "diskbook-expires": gone}})
     assert expiry.is_past(run.manifest)
-    states = {
-        group.name: group.state for place in sweep_runs.find("emulator").places for group in place.groups
-    }
+    states = {group.name: group.state for place in sweep.find("emulator").places for group in place.groups}
     assert states == {row["name"]: "expired"}
-    assert sweep_runs.remove(sweep_runs.find("emulator"), print) == []
+    assert sweep.remove(sweep.find("emulator"), print) == []
     (found,) = events(run, "expired")
     assert (found["power"], found["billed"]) == ("deallocated", False)
     assert groups(cloud) == []

@@ -20,7 +20,7 @@ from azure.monitor.querymetrics import MetricsClient
 
 from diskbook.cloud.azure import clients as azure, monitor
 from diskbook.design import schema
-from diskbook.facts import metrics as reference_metrics
+from diskbook.facts import metrics as facts_metrics
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import Connection
 from diskbook.results import tables
@@ -32,7 +32,7 @@ from support import emulated, synthetic
 from support.arm_plane import SUBSCRIPTION, World, world
 from support.manifests import MINIMAL
 
-NAMESPACE = reference_metrics.NAMESPACE
+NAMESPACE = facts_metrics.NAMESPACE
 DISK_IOPS, DISK_MB_S = "Data Disk IOPS Consumed Percentage", "Data Disk Bandwidth Consumed Percentage"
 VM_IOPS = "VM Uncached IOPS Consumed Percentage"
 VM_CREDIT = "VM Remote Used Burst IO Credits Percentage"

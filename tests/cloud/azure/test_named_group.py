@@ -13,7 +13,7 @@ from diskbook.cloud.azure import named_group, witness
 from diskbook.cloud.azure.clients import Clients
 from diskbook.emulated.cloud import clients as emulator_clients
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.measure.runs import stages, sweep as sweep_runs
+from diskbook.measure.runs import stages, sweep
 from diskbook.results import session
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
@@ -108,15 +108,15 @@ def test_a_sweep_takes_what_a_lost_run_has_in_the_group(
 ) -> None:
     clients, group = theirs
     run = _provisioned(shared, group, run_name(request))
-    listed = sweep_runs.find(None, shared["name"])
+    listed = sweep.find(None, shared["name"])
     assert not listed.goes  # used by hand: kept until it expires
     run.update_manifest(kept=False)
     with pytest.raises(UsageError, match="is not a run's and is never deleted"):
-        sweep_runs.find(None, shared["name"], group, with_foreign=True)
-    listed = sweep_runs.find(None, shared["name"])
+        sweep.find(None, shared["name"], group, with_foreign=True)
+    listed = sweep.find(None, shared["name"])
     (part,) = [row for place in listed.places for row in place.groups if row.name == group]
     assert part.goes and "in an existing group, which stays" in part.state
-    assert sweep_runs.remove(listed, lambda text: None) == []
+    assert sweep.remove(listed, lambda text: None) == []
     assert _names(clients, group) == {"r1-lrs", "nsg"} and run.manifest["resource_groups"][0]["deleted_utc"]
 
 
@@ -126,4 +126,4 @@ def test_a_group_that_is_not_there_stops_the_run_before_anything_is_made(
 ) -> None:
     with pytest.raises(DiskbookError, match=r"^nothing was created: there is no resource group nowhere"):
         _provisioned(shared, "nowhere", run_name(request))
-    assert Run(sweep_runs.runs.folder_of(run_name(request))).manifest["resource_groups"] == []
+    assert Run(sweep.runs.folder_of(run_name(request))).manifest["resource_groups"] == []

@@ -13,7 +13,7 @@ import pytest
 
 from diskbook.cloud.azure import clients, offers, preflight
 from diskbook.cloud.azure.offers import Offer, Region
-from diskbook.cost import plan_sections as cost_text
+from diskbook.cost import plan_sections
 from diskbook.design import azure_rules, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
@@ -263,7 +263,8 @@ def test_a_size_of_no_table_is_what_azure_says_of_it() -> None:
         "is not known"
     )
     assert offers.of_scenario(scenario, known) == [offers.differences(new)]
-    assert "Standard_D8xyz_v9" in cost_text.limits(scenario) and "in no table" in cost_text.limits(scenario)
+    shown = plan_sections.limits(scenario)
+    assert "Standard_D8xyz_v9" in shown and "in no table" in shown
     silent = replace(new, capabilities={})
     assert set(offers.limits(silent).values()) == {None}
     assert "its cells are labelled 'limit not known'" in offers.differences(silent)

@@ -10,7 +10,7 @@ import pytest
 
 from diskbook.cli import main
 from diskbook.cloud.azure import signin
-from diskbook.cost import budget, estimate, plan_sections as cost_text, retail
+from diskbook.cost import budget, estimate, plan_sections, retail
 from diskbook.design import scenario_file
 from diskbook.facts.prices import PriceList
 from diskbook.measure.plan import cost as plan_cost
@@ -122,7 +122,7 @@ def test_an_unknown_price_is_never_within_a_limit() -> None:
     estimated = estimate.estimate(example, nothing, 12.0)
     stops = "whether the limit of 50 USD holds: the run would stop"
     for limit, said_ in ((50.0, stops), (None, "whether a limit holds")):
-        text = cost_text.cost(estimated, limit, "azure")
+        text = plan_sections.cost(estimated, limit, "azure")
         assert "without a price of machine Standard_D4as_v4" in text and said_ in text
         assert "within" not in text
 
@@ -130,7 +130,7 @@ def test_an_unknown_price_is_never_within_a_limit() -> None:
 def test_the_lowest_limit_depends_on_the_block_size() -> None:
     example = scenario_file.load("disk-options")
     arm = example.arm_named("k-v2-40000")
-    assert cost_text.lowest(example, arm) == (
+    assert plan_sections.lowest(example, arm) == (
         "4 KiB: 25,600 IOPS (VM), bursting 40,000 IOPS (VM); "
         "128 KiB: 2,930 IOPS (VM, 384 MB/s), bursting 6,104 IOPS (VM, 800 MB/s)"
     )
@@ -216,5 +216,5 @@ def test_a_witness_is_named_with_its_cluster() -> None:
     scenario = scenario_file.load("s2d-azure", "quick")
     two = tuple(item.model_copy(update={"witness": "cloud"}) for item in scenario.cluster)
     estimate = budget.estimated(scenario, None, timedelta(hours=12), date(2026, 11, 22))
-    text = cost_text.created(scenario.model_copy(update={"cluster": two}), estimate)
+    text = plan_sections.created(scenario.model_copy(update={"cluster": two}), estimate)
     assert "cluster: s2d of n1, n2, n3; its witness is a storage account (StorageV2, LRS)" in text

@@ -6,7 +6,7 @@ from typing import Literal
 
 from diskbook.clusters.vmfleet import archive, line
 from diskbook.design.model import ToolName, Workload
-from diskbook.tools.diskspd import command as diskspd_install
+from diskbook.tools.diskspd import command as diskspd_command
 from diskbook.tools.protocol import Install, Job, Releases, Target, Tool
 from diskbook.tools.record import Measurement
 
@@ -29,7 +29,7 @@ class VmFleet:
     main = "fleet"
     raw: Mapping[str, tuple[str, str]] = {"archive": ("fleet", ".zip")}
     # It runs DiskSpd, in its machines or, where there are none, as processes of the nodes.
-    install: Install = diskspd_install.INSTALL
+    install: Install = diskspd_command.INSTALL
     releases = Releases(alike=False, emulated_by="fio")
     prints_mib = True
     example: Target = _File()

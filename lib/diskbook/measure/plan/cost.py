@@ -14,7 +14,7 @@ from diskbook.cloud import connect, kinds
 from diskbook.cloud.azure import expiry, offers, offers as azure_sizes, preflight, refusals, signin
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.offers import Quota, Region
-from diskbook.cost import budget, plan_sections as cost_text, retail
+from diskbook.cost import budget, plan_sections, retail
 from diskbook.cost.estimate import Estimate
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance
@@ -59,15 +59,15 @@ def creation(
     estimate = budget.estimated(scenario, asked or (retail.Endpoint() if live else None), life, date.today())
     binding = budget.limit_of(scenario, cloud, limit)
     texts = [
-        cost_text.created(scenario, estimate),
-        cost_text.limits(scenario),
+        plan_sections.created(scenario, estimate),
+        plan_sections.limits(scenario),
         "\n".join(
             [
-                cost_text.cost(estimate, binding, cloud),
-                *cost_text.random_pass(scenario, estimate),
-                *cost_text.evidence(scenario, estimate),
-                *cost_text.other_placements(scenario, estimate),
-                *cost_text.settling(scenario, estimate),
+                plan_sections.cost(estimate, binding, cloud),
+                *plan_sections.random_pass(scenario, estimate),
+                *plan_sections.evidence(scenario, estimate),
+                *plan_sections.other_placements(scenario, estimate),
+                *plan_sections.settling(scenario, estimate),
             ]
         ),
     ]
@@ -92,8 +92,8 @@ def _quota(scenario: Scenario) -> str:
         ("vCPUs of the region" if name == preflight.CORES else f"vCPUs, {name}", n) for name, n in rows
     ]
     if scenario.network.is_private:
-        return cost_text.quota([], renamed)
-    return cost_text.quota([], [*renamed, ("public addresses", len(scenario.machine) * replicates)])
+        return plan_sections.quota([], renamed)
+    return plan_sections.quota([], [*renamed, ("public addresses", len(scenario.machine) * replicates)])
 
 
 def _of_subscription(scenario: Scenario, clients: Clients, identity: signin.Identity) -> list[str]:
@@ -110,7 +110,7 @@ def _of_subscription(scenario: Scenario, clients: Clients, identity: signin.Iden
         "  nothing: sizes, zones, disks and quotas are to be had"
     ]
     return [
-        cost_text.quota(need, []),
+        plan_sections.quota(need, []),
         "\n".join([f"what stands in the way ({identity}):", *lines]),
         *(
             ["\n".join(["where Azure and the table of sizes differ:", *(f"  {text}" for text in differ)])]

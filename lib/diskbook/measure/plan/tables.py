@@ -7,7 +7,7 @@ import pandas as pd
 
 from diskbook.cloud import connect
 from diskbook.cloud.azure import expiry
-from diskbook.cost import budget, plan_sections as cost_text, retail
+from diskbook.cost import budget, plan_sections, retail
 from diskbook.design import arm_words
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.results.run import Run
@@ -28,7 +28,7 @@ def limits(run: Run) -> pd.DataFrame:
                 "disk": pool or (disk.sku if disk.sku == OWN_DISK else f"{disk.sku} {disk.size_gib} GiB"),
                 "machine": machine.size,
                 "zone": machine.zone or "",
-                "lowest limit": "not known" if disk.sku == OWN_DISK else cost_text.lowest(scenario, arm),
+                "lowest limit": "not known" if disk.sku == OWN_DISK else plan_sections.lowest(scenario, arm),
             }
         )
     return pd.DataFrame(rows).set_index("arm")

@@ -19,7 +19,7 @@ from diskbook.cost import estimate as cost_estimate, retail
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.units import span
-from diskbook.hosts import stage as own_hosts
+from diskbook.hosts import stage
 from diskbook.results.run import Run
 
 KEY = "debug_minutes"
@@ -40,7 +40,7 @@ def check_minutes(minutes: float) -> float:
 
 def note(run: Run, minutes: float | None) -> None:
     """Record what was asked for; it holds for this command only."""
-    if minutes and own_hosts.is_own(run.manifest):
+    if minutes and stage.is_own(run.manifest):
         raise UsageError(f"--debug-minutes keeps machines of a cloud, and run {run.name} has none")
     if run.manifest.get(KEY) != minutes:
         run.update_manifest(**{KEY: minutes})

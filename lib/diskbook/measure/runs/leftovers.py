@@ -12,7 +12,7 @@ from diskbook.cloud.azure import expiry
 from diskbook.cloud.kinds import Leftover
 from diskbook.facts import neighbours
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import stage as own_hosts
+from diskbook.hosts import stage
 from diskbook.measure.runs import scratch_folders, stages
 from diskbook.results import run as runs, session
 from diskbook.results.run import Run
@@ -89,15 +89,15 @@ def _is_unclosed(run: Run) -> bool:
 def own_places() -> Iterator[Leftover]:
     """Files and marks that runs which have ended left on hosts of the user's own."""
     for run in local_runs():
-        if own_hosts.standing(run.manifest) and has_ended(run):
-            text = f"run {run.name}, {own_hosts.standing_text(run.manifest)}"
+        if stage.standing(run.manifest) and has_ended(run):
+            text = f"run {run.name}, {stage.standing_text(run.manifest)}"
             yield Leftover(text, True, partial(_leave_hosts, run))
 
 
 def _leave_hosts(run: Run) -> None:
     with session.session(run):
         stages.teardown(run)
-    if left := own_hosts.standing_text(run.manifest):
+    if left := stage.standing_text(run.manifest):
         raise DiskbookError(f"run {run.name} is {left}")
 
 

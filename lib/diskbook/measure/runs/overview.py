@@ -17,7 +17,7 @@ from diskbook.design.vocabulary import Verdict
 from diskbook.facts import neighbours, paths
 from diskbook.facts.errors import DiskbookError, Stopped, visible
 from diskbook.facts.table_writers import terminal_width
-from diskbook.hosts import stage as own_hosts
+from diskbook.hosts import stage
 from diskbook.measure.runs import pipeline, stages
 from diskbook.report.analysis import report as reports, write
 from diskbook.report.analysis.run import analyse
@@ -155,7 +155,7 @@ def listed(run: Run) -> ListedRun:
         begun_utc=manifest["created_utc"],
         answer=_answer(run),
         report=_place(report) if report.is_file() else "",
-        standing=expiry.uptime_text(manifest) or own_hosts.standing_text(manifest),
+        standing=expiry.uptime_text(manifest) or stage.standing_text(manifest),
     )
 
 

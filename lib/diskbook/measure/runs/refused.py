@@ -5,7 +5,7 @@ import contextlib
 from diskbook.cloud import kinds
 from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import stage as own_hosts
+from diskbook.hosts import stage
 from diskbook.results import session
 from diskbook.results.run import Run
 
@@ -35,6 +35,6 @@ def is_void(run: Run, error: BaseException) -> bool:
         return False
     with contextlib.suppress(DiskbookError, OSError):
         in_use = (run.folder / session.HELD).exists() or session.is_worked_on(run)
-        stands = own_hosts.standing(run.manifest) or kinds.of(run).is_there(run)
+        stands = stage.standing(run.manifest) or kinds.of(run).is_there(run)
         return is_unmade(run) and run.is_signed and not (in_use or stands)
     return False

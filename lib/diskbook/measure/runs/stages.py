@@ -31,7 +31,7 @@ from diskbook.design import schedule
 from diskbook.design.model import Scenario
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.hosts import stage as own_hosts
+from diskbook.hosts import stage
 from diskbook.measure.bench import checks, failover, steps
 from diskbook.measure.bench.rig import OwnRig
 from diskbook.measure.bench.trials import Rig, measure
@@ -59,9 +59,9 @@ def provision(run: Run) -> None:
     if finished(run):
         return
     run.check_signed()
-    if own_hosts.is_own(run.manifest):
+    if stage.is_own(run.manifest):
         with run.locked():
-            own_hosts.provision(run)
+            stage.provision(run)
             run.append("stage", stage="provision", requests={})
         return
     with run.locked(), _cloud_told(run):
@@ -97,8 +97,8 @@ def benchmark(run: Run) -> None:
         left = {origin: plans.remaining(run, origin) for origin in origins(scenario)}
         apart = {origin for origin in left if _apart(run, scenario, origin)}
         left = {origin: blocks for origin, blocks in left.items() if blocks or origin in apart}
-        if own_hosts.is_own(run.manifest):
-            _measure_on_own_hosts(run, left.get(own_hosts.REPLICATE, []))
+        if stage.is_own(run.manifest):
+            _measure_on_own_hosts(run, left.get(stage.REPLICATE, []))
         else:
             _measure_all(run, scenario, left)
             monitor.keep(run, connect.clients_of(run))
@@ -124,7 +124,7 @@ def teardown(run: Run, say: deletion.Say | None = None) -> None:
     """
     manifest = run.manifest
     groups = [row["name"] for row in manifest["resource_groups"] if not row["deleted_utc"]]
-    if own_hosts.standing(manifest):
+    if stage.standing(manifest):
         _leave_own_hosts(run, say or print)
         return
     if not groups and not kinds.of(run).is_there(run):
@@ -149,7 +149,7 @@ def _leave_own_hosts(run: Run, say: deletion.Say) -> None:
     """Remove what a run has made on hosts of the user's own."""
     run.check_signed()
     with run.locked(patience_s=20):
-        own_hosts.teardown(run, say)
+        stage.teardown(run, say)
         run.append("stage", stage="teardown")
 
 
@@ -402,7 +402,7 @@ def _measure_on_own_hosts(run: Run, blocks: list[schedule.Block]) -> None:
     try:
         measure(rig, looks.until_decided(run, blocks))
     except DiskbookError as error:
-        own_hosts.check_room(run, error)
+        stage.check_room(run, error)
         raise
     finally:
         rig.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design.grid import tail_needs as needed
+from diskbook.design.grid import tail_needs
 from diskbook.design.held_rate import Start
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import GateStatus, Label, Scope, Verdict
@@ -271,7 +271,7 @@ def percentiles(
     caption = (
         "Percentiles of cells below caps: of a typical trial (geometric mean over trials), and of all I/Os, "
         "in brackets with the number of trials that hold half of the I/Os beyond; "
-        f"p99.9 of a typical trial needs {needed(0.999):,} I/Os in each"
+        f"p99.9 of a typical trial needs {tail_needs(0.999):,} I/Os in each"
     )
     return table(rows, caption, notes, optional=("Counted", "Note"))
 

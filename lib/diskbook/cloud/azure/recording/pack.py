@@ -26,7 +26,7 @@ from typing import Any
 
 import azure.core
 
-from diskbook.cloud.azure.recording import recorder as record
+from diskbook.cloud.azure.recording import recorder
 from diskbook.cloud.azure.recording.pseudonyms import GIVEN, Pseudonyms, kind_of
 from diskbook.cloud.azure.recording.recorder import KEY, Recorder
 from diskbook.cloud.azure.recording.scrub import Scrubber
@@ -141,7 +141,7 @@ def begin(run: Run) -> None:
     """Have the exchanges of a run recorded from now on; UsageError where there are none."""
     if run.manifest["cloud"] == "inventory":
         raise UsageError("--record keeps exchanges with Azure, and a run on hosts of your own has none")
-    run.update_manifest(**{record.KEY: True})
+    run.update_manifest(**{recorder.KEY: True})
 
 
 def pack(run: Run) -> Pack:
@@ -150,16 +150,16 @@ def pack(run: Run) -> Pack:
     Raises UsageError when the run was not recorded. Raises DiskbookError when it was not begun here, so that
     its pseudonyms cannot be known, or the record is damaged.
     """
-    if not (run.folder / record.FILE).exists():
-        raise UsageError(f"run {run.name} has no {record.FILE}: begin a run with --record")
+    if not (run.folder / recorder.FILE).exists():
+        raise UsageError(f"run {run.name} has no {recorder.FILE}: begin a run with --record")
     run.check_signed()
-    rows = _rows(run.folder / record.FILE)
+    rows = _rows(run.folder / recorder.FILE)
     scrubber = scrubber_of(run)
     for row in rows:
         row.pop("names", None)  # of records made before all that was replaced was known
         scrubber.names.kinds |= {name: kind_of(kind) for name, kind in row.pop("replaced", {}).items()}
     manifest = json.dumps(scrubber.json(run.manifest), indent=1)
-    lines = [json.dumps(record.scrubbed(row, scrubber)) for row in rows]
+    lines = [json.dumps(recorder.scrubbed(row, scrubber)) for row in rows]
     listed = _listed(scrubber.names, "\n".join([manifest, *lines]))
     parts = {"arm.jsonl": "\n".join([*lines, ""]), "manifest.json": manifest, "replaced.csv": _csv(listed)}
     content = {name: text.encode() for name, text in parts.items()}

@@ -43,14 +43,14 @@ def write(
     run.write_manifest(manifest)
     run.append("begin", scenario=scenario["name"], preset=scenario["preset"], cloud="none")
     arms = {item["name"]: item for item in scenario["arm"]}
-    measured = {}
+    measured, events = {}, list[tuple[str, dict[str, Any]]]()
     for (replicate, number), block in import_scenario.blocks(entries).items():
         for position, entry in enumerate(block, 1):
             trial = f"r{entry.replicate}-b{entry.block:03d}-p{position:03d}-{entry.arm}"
-            _append(run, entry, (trial, position), kept, arms[entry.arm])
+            events.append(("trial", _trial(entry, (trial, position), kept, arms[entry.arm])))
             measured[trial] = replace(entry.measurement, version=_version(entry))
-        run.append("block", replicate=replicate, block=number, status="complete")
-    run.append("stage", stage="benchmark")
+        events.append(("block", {"replicate": replicate, "block": number, "status": "complete"}))
+    run.append_all([*events, ("stage", {"stage": "benchmark"})])
     return measured
 
 
@@ -60,13 +60,9 @@ def _version(entry: Entry) -> str | None:
     return entry.taken_version or (entry.version if is_told else None)
 
 
-def _append(
-    run: Run,
-    entry: Entry,
-    place: tuple[str, int],
-    kept: dict[Path, dict[str, str]],
-    arm: Mapping[str, Any],
-) -> None:
+def _trial(
+    entry: Entry, place: tuple[str, int], kept: dict[Path, dict[str, str]], arm: Mapping[str, Any]
+) -> dict[str, Any]:
     # Long: a line of the ledger, key by key.
     logs = {kind: [f"log-{kind}-{n}" for n in range(1, len(files) + 1)] for kind, files in entry.logs.items()}
     files = {registry.IMPORTED: kept[entry.source.path]}
@@ -77,8 +73,7 @@ def _append(
         files |= {name: kept[source.path] for name, source in sources}
     started = entry.started
     trial, position = place
-    run.append(
-        "trial",
+    return dict(
         trial=trial,
         workload=entry.workload["name"],
         arm=entry.arm,

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -156,10 +156,10 @@ class Run:
     def ledger(self) -> list[dict[str, Any]]:
         """Return all events, oldest first. A last line cut short by a crash is left out."""
         path = self.folder / "ledger.jsonl"
-        if not path.exists():
-            return []
         try:
-            lines = files.read_packed(path, packed=False).decode("utf-8").splitlines()
+            lines = (
+                files.read_packed(path, packed=False).decode("utf-8").splitlines() if path.exists() else []
+            )
         except UnicodeDecodeError as error:
             raise DiskbookError(f"{path} is damaged ({error}); restore the file") from None
         return [event for number, line in enumerate(lines, 1) if (event := _event(path, number, line, lines))]
@@ -169,12 +169,18 @@ class Run:
 
         Raises DiskbookError when there is no room, or the folder cannot be written.
         """
-        line = json.dumps({"event": event, "time_utc": now_utc(), **fields}) + "\n"
+        self.append_all([(event, fields)])
+
+    def append_all(self, events: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Add lines to the ledger, and wait for the disk once; see `append`."""
+        lines = "".join(
+            json.dumps({"event": event, "time_utc": now_utc(), **fields}) + "\n" for event, fields in events
+        )
         with self._writing(), files.appending(self.folder / "ledger.jsonl") as file:
             # Machines are measured side by side, and a long line takes several writes.
             fcntl.flock(file, fcntl.LOCK_EX)
             _finish_cut_line(file)
-            file.write(line.encode())
+            file.write(lines.encode())
             file.flush()
             os.fsync(file.fileno())
 

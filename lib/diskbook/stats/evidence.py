@@ -141,12 +141,13 @@ def _platform(
         if value >= 0.5:
             reported_words.setdefault((arm, load), []).append(f"{_SHORT[name]} {value:.0f} %")
     rows = []
-    for (arm, load), part in judged.groupby(CELL, sort=False):
-        place, known = (str(arm), str(load)), part[part["agrees"] != ""]
+    cells = judged.groupby(CELL, sort=False).agg({"agrees": list, "words": "first"})
+    for place, agreed, first in cells.itertuples():
+        known = [word for word in agreed if word]
         nothing = why if why == NOT_FETCHED and reported.empty else reasons.get(place, "")
-        nothing = nothing or (part["words"].iloc[0] if len(reported) else why)
-        words = ", ".join(reported_words.get(place, ["idle"])) if len(known) else nothing
-        agrees = f"{(known['agrees'] == 'yes').sum()} of {len(known)}" if len(known) else ""
+        nothing = nothing or (first if len(reported) else why)
+        words = ", ".join(reported_words.get(place, ["idle"])) if known else nothing
+        agrees = f"{known.count('yes')} of {len(known)}" if known else ""
         rows.append((*place, words, agrees))
     return pd.DataFrame(rows, columns=[*CELL, "platform", "agrees"])
 

@@ -392,8 +392,9 @@ def _evidence(cell: Cell, cells: Sequence[Cell], consumed: float | None) -> str:
         return f"{BY_PLATFORM} {consumed:.0f} % of the limit as consumed"
     if cell["flat"]:
         return "its one-second rate varies by less than 0.3 %"
-    alike = ("arm", "kind", "block_size_bytes")
-    return _depth_evidence(cell, [other for other in cells if all(other[n] == cell[n] for n in alike)])
+    of_arm = (other for other in cells if other["arm"] == cell["arm"])
+    alike = ("kind", "block_size_bytes")
+    return _depth_evidence(cell, [other for other in of_arm if all(other[n] == cell[n] for n in alike)])
 
 
 def _depth_evidence(cell: Cell, like: Sequence[Cell]) -> str:

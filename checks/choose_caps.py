@@ -67,7 +67,7 @@ def _aks() -> Iterator[Row]:
     """A 128 GiB Premium OS disk (inferred), whose host cache answers reads."""
     table = pyarrow.parquet.read_table(_PUBLIC / "aks-fio-2022" / "table.parquet").to_pandas()
     for size in ("D2s_v4", "D4s_v4", "D8s_v4"):
-        own = table[table["vm_size"] == f"Standard_{size}"]
+        own = table[(table["vm_size"] == f"Standard_{size}") & (table["access"] != "randrw")]
         writes, reads = own[own["operation"] == "write"], own[own["operation"] == "read"]
         disk = candidates.parsed(f"{size}+P10")
         small = float(writes.loc[writes["block_size"] == "8k", "iops"].median())

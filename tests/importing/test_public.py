@@ -20,7 +20,7 @@ from diskbook.importing import public, run as importer
 from diskbook.report.analysis.run import analyse
 from diskbook.results.run import Run
 
-ROWS = {"cockroach-2019": 312, "cloud-storage-bench-2026": 47, "aks-fio-2022": 2916}
+ROWS = {"cockroach-2019": 312, "cloud-storage-bench-2026": 47, "aks-fio-2022": 5826}
 LICENCES = {"Apache-2.0", "CC-BY-4.0", "MIT"}
 
 

@@ -60,6 +60,17 @@ def test_parquet_and_excel_hold_the_same(tmp_path: Path, ending: str) -> None:
     assert set(rows["block_size_bytes"]) == {4096}
 
 
+def test_the_two_rows_of_a_mixed_load_are_one_measurement(tmp_path: Path) -> None:
+    """A third row has no other half, so it is left out and named."""
+    rows = "disk,op,mix,bs,qd,iops\na,read,30,4K,8,700\na,write,30,4K,8,300\na,read,30,4K,16,1400\n"
+    columns = "arm=disk,operation=op,write_pct=mix,block_size=bs,queue_depth=qd,iops=iops"
+    made = importer.make([str(put(tmp_path, rows))], f"{tmp_path}/run", Settings(columns=columns))
+    trials = tables.build(made.run).trials
+    assert list(zip(trials["direction"], trials["iops"], strict=True)) == [("read", 700), ("write", 300)]
+    assert set(trials["workload"]) == {"randrw30-4k-qd8"}
+    assert any("row 3: a mixed load needs a row for reads and one for writes" in why for why in made.refused)
+
+
 def test_a_mapping_file_has_columns_and_values(tmp_path: Path) -> None:
     mapping = put(
         tmp_path,

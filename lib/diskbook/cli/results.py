@@ -96,17 +96,17 @@ def import_(
 
     A file of 'diskbook share' is checked, and its tables are computed again from its raw results.
 
-    --dataset takes no PATH: docs/reference/public-data.md lists the sets. With --from it recomputes the
-    tables of azure-vm-noise-2024 instead, and makes no run.
+    --dataset takes no PATH: docs/reference/public-data.md lists the sets. With --from it recomputes the set's
+    table from its authors' files instead, and makes no run.
     """
     if _is_bundle(paths, dataset, folder):
         _take(paths[0], name, report, {**options, "dry_run": dry_run, "json": as_json})
         return
     _check_dataset(paths, dataset, folder, {**options, "report": report, "dry_run": dry_run, "json": as_json})
     if folder is not None:
-        from diskbook.importing.noise import dataset as azure_noise
+        from diskbook.importing import authors
 
-        click.echo(azure_noise.run((folder,), dataset or "", name))
+        click.echo(authors.run(dataset or "", folder, name))
         return
     from diskbook.cli import document_of
     from diskbook.importing import preview

@@ -63,13 +63,14 @@ def load(name: str) -> Dataset:
     )
 
 
-def table_of(name: str, stem: str = "table") -> pd.DataFrame:
+def table_of(name: str, stem: str = "table", dtype: type | None = None) -> pd.DataFrame:
     """Read a table of a data set as it is; `source.toml` names its columns with their units.
 
     Raises UsageError for a name that there is not.
     """
     path = next(load(name).folder.glob(f"{stem}.*"))
-    return pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    frame = pd.read_csv(path, dtype=dtype) if path.suffix == ".csv" else pd.read_parquet(path)
+    return frame if dtype is None else frame.astype(dtype)
 
 
 def table() -> Html:

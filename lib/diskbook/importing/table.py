@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -155,12 +155,23 @@ def read(content: bytes, source: str, columns: Columns) -> Read:
             placed.append((place, _row(of_row, values.arms[place])))
         except ValueError as error:
             refused.append(f"row {place + 1}: {error}")
+    placed = _whole_loads(placed, refused)
     if not placed:
         raise UnusableError(source, f"no row can be used: {refused[0] if refused else 'the table is empty'}")
     tool, version = _tool(values, source)
     unnamed = [_NO_VERSION] if version == UNKNOWN else []
     doubts = (*unnamed, *filter(None, [_unmapped(frame, columns, placed)]))
     return Read([row for _, row in placed], tool, version, _some(refused), doubts)
+
+
+def texts(content: bytes, source: str, columns: Columns) -> Iterator[dict[str, str]]:
+    """Yield the mapped columns of every row as text, scaled.
+
+    Raises UnusableError when it is no table, UsageError when it lacks a column.
+    """
+    frame = _frame(content, source)
+    taken = {name: _column(frame, text, name, source) for name, text in columns}
+    yield from (dict(zip(taken, of_row, strict=True)) for of_row in zip(*taken.values(), strict=True))
 
 
 def _frame(content: bytes, source: str) -> pd.DataFrame:
@@ -239,7 +250,7 @@ def _plain(text: str) -> str:
 def _row(values: Mapping[str, str], arm: tuple[str, ...]) -> Row:
     """Make a measurement of a row; ValueError says what is wrong with it."""
     numbers = {name: _number(values.get(name, ""), name) for name in NUMBERS if name != "block_size"}
-    write_pct = _operation(values, numbers["write_pct"])
+    operation, write_pct = _operation(values, numbers["write_pct"])
     block_size = _block_size(values.get("block_size", ""))
     direction = _direction(numbers, block_size)
     load = Load(
@@ -258,13 +269,34 @@ def _row(values: Mapping[str, str], arm: tuple[str, ...]) -> Row:
         name=values.get("load", ""),
         target=values.get("target", ""),
         load=load,
-        directions={"write" if write_pct else "read": direction},
+        directions={operation: direction},
         started_utc=_started(values.get("started", "")),
         flags=tuple(flags),
         host=values.get("host", ""),
     )
     meaning = Meaning(arm, values.get("replicate", ""), values.get("block", ""), values.get("load", ""))
     return Row(measurement, meaning)
+
+
+def _whole_loads(placed: Sequence[tuple[int, Row]], refused: list[str]) -> list[tuple[int, Row]]:
+    """Join the two rows of each mixed load, the reads and the writes; one without the other is refused."""
+    whole: dict[int, Row] = {}
+    halves: dict[tuple[object, ...], list[tuple[int, Row]]] = {}
+    for place, row in placed:
+        of_row = row.measurement
+        if of_row.load.write_pct in (0, 100):
+            whole[place] = row
+            continue
+        waiting = halves.setdefault((row.meaning, of_row.load, of_row.host, of_row.target), [])
+        if not waiting or of_row.directions.keys() == waiting[0][1].measurement.directions.keys():
+            waiting.append((place, row))
+            continue
+        first, other = waiting.pop(0)
+        both = other.measurement.directions | of_row.directions
+        whole[first] = other._replace(measurement=replace(other.measurement, directions=both))
+    alone = sorted(place for waiting in halves.values() for place, _ in waiting)
+    refused += [f"row {place + 1}: {_MIXED}, of the same load" for place in alone]
+    return sorted(whole.items())
 
 
 def _number(text: str, name: str) -> float:
@@ -305,17 +337,18 @@ def _direction(numbers: Mapping[str, float], block_size: int | None) -> Directio
     )
 
 
-def _operation(values: Mapping[str, str], write_pct: float) -> int:
-    """Share of writes in percent: 0 or 100."""
+def _operation(values: Mapping[str, str], write_pct: float) -> tuple[str, int]:
+    """Whether a row is of reads or writes, and the share of writes of its load in percent."""
     if "operation" not in values:
         if write_pct not in (0.0, 100.0):
             raise ValueError(f"write_pct is {write_pct:g}: {_MIXED}")
-        return int(write_pct)
+        return "write" if write_pct else "read", int(write_pct)
     text = values["operation"].lower()
     reads, writes = "read" in text or text in ("r", "rd"), "write" in text or text in ("w", "wr")
     if reads == writes:
         raise ValueError(f"operation '{text}' is neither a read nor a write; {_MIXED}")
-    return 100 if writes else 0
+    operation, alone = ("write", 100) if writes else ("read", 0)
+    return operation, round(write_pct) if 0 < write_pct < 100 else alone
 
 
 _MIXED = "a mixed load needs a row for reads and one for writes"

@@ -76,7 +76,7 @@ def test_the_command_writes_tables_that_are_read_again_and_says_where_they_diffe
     known = differences[differences["cell"].str.startswith(noise_series.LATENCY)].set_index("what")["differs"]
     assert not known["week"] and known["slow-runs-10"]
     with pytest.raises(UsageError, match="exists already; choose another --name"):
-        azure_noise.run([str(folder)], azure_noise.NAME, str(target))
+        azure_noise.run(str(folder), str(target))
 
 
 def one(root: Path, runs: pd.DataFrame) -> Path:
@@ -167,10 +167,6 @@ def test_folders_names_and_missing_files(tmp_path: Path) -> None:
         azure_noise.recompute(tmp_path / "absent")
     with pytest.raises(DiskbookError, match="holds no file of the dataset; it needs test_suite="):
         azure_noise.recompute(tmp_path)
-    with pytest.raises(UsageError, match="there is no dataset 'azure'"):
-        azure_noise.run([str(tmp_path)], "azure", None)
-    with pytest.raises(UsageError, match="takes one folder, not 2"):
-        azure_noise.run([".", "."], azure_noise.NAME, None)
     made.write(tmp_path, "aio", "long", RUNS, "msec")
     with pytest.raises(DiskbookError, match=r"unit=IOPS\.csv is missing beside msec"):
         azure_noise.recompute(tmp_path)

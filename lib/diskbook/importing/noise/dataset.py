@@ -6,7 +6,7 @@ may differ for that reason alone; both are printed.
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from datetime import date
 from pathlib import Path
@@ -17,7 +17,7 @@ import pandas as pd
 
 from diskbook.facts import noise_series
 from diskbook.facts.digits import csv_text
-from diskbook.facts.errors import DiskbookError, UsageError, unknown, visible
+from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.facts.noise_series import Component, Share
 from diskbook.facts.units import percent
 from diskbook.importing.noise import dataset_files as files, spreads as stats_noise
@@ -55,20 +55,15 @@ class Recomputed:
     notes: tuple[str, ...]
 
 
-def run(names: Sequence[str], dataset: str, name: str | None) -> str:
+def run(folder: str, name: str | None) -> str:
     """Recompute the tables from a folder, write them, and say what came of it.
 
-    Raises UsageError for another dataset, more than one folder, or a name that is taken. Raises DiskbookError
-    for files that cannot be used.
+    Raises UsageError for a name that is taken. Raises DiskbookError for files that cannot be used.
     """
-    if dataset != NAME:
-        raise unknown("dataset", dataset, [NAME])
-    if len(names) != 1:
-        raise UsageError(f"--dataset {NAME} takes one folder, not {len(names)}; give the one that holds all")
     target = runs.folder_of(name or runs.new_name("azure-noise"))
     if target.exists():
         raise UsageError(f"{visible(str(target))} exists already; choose another --name")
-    made = recompute(Path(names[0]))
+    made = recompute(Path(folder))
     differences = compare(
         [*made.components, *made.shares], [*noise_series.components(), *noise_series.shares()]
     )

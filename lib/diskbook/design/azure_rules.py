@@ -21,20 +21,9 @@ from datetime import date
 from diskbook.design import layout
 from diskbook.design.layout import MARK_ROOM, REGION_BYTES, region_offset
 from diskbook.design.model import Arm, Check, Disk, Drill, Machine, Scenario, Workload
-from diskbook.facts import catalog, disk_options, neighbours
+from diskbook.facts import catalog, disk_options, neighbours, rules
 from diskbook.facts.catalog import NVME, SCSI
 from diskbook.facts.disk_options import OPTIONS
-from diskbook.facts.rules import (
-    ULTRA,
-    DiskAsk,
-    Violation,
-    VmAsk,
-    attach_violations,
-    attach_zone_violations,
-    disk_violations,
-    machine_violations,
-    ultra_violations,
-)
 from diskbook.facts.units import GIB, MIB
 
 SYSTEM_GIB = 16
@@ -131,12 +120,12 @@ def documented(size: catalog.VmSize) -> Traits:
     return Traits(size.architecture, size.hyperv_generations, size.disk_controllers)
 
 
-def check_sizes(scenario: Scenario) -> list[Violation]:
+def check_sizes(scenario: Scenario) -> list[rules.Violation]:
     """Hold the machines of a scenario against what is documented of their sizes."""
     sizes = {machine.size: catalog.find_vm_size(machine.size) for machine in scenario.machine}
     traits = {name: documented(size) for name, size in sizes.items() if size is not None}
     return [
-        Violation("vm-size-unusable", f"[[machine]] {machine}: size", f"{sentence}; take another size")
+        rules.Violation("vm-size-unusable", f"[[machine]] {machine}: size", f"{sentence}; take another size")
         for machine, sentence in size_problems(scenario, traits)
     ]
 
@@ -178,11 +167,11 @@ def _reserving(scenario: Scenario) -> set[str]:
     return {str(name) for pair in pairs for name in pair}
 
 
-Asks = Mapping[str, DiskAsk]
-Vms = Mapping[str, VmAsk]
+Asks = Mapping[str, rules.DiskAsk]
+Vms = Mapping[str, rules.VmAsk]
 
 
-def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
+def check(scenario: Scenario, today: date | None = None) -> list[rules.Violation]:
     """Hold a scenario against Azure's rules.
 
     - `scenario`: the scenario, read and consistent in itself.
@@ -194,19 +183,19 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
     if region is None:
         known = ", ".join(catalog.regions())
         return [
-            Violation(
+            rules.Violation(
                 "region", "[scenario] region", f"'{scenario.region}' is not in the table; take one of {known}"
             )
         ]
     asks = {disk.name: _ask(scenario.made_of(disk)[0][0]) for disk in scenario.data_disks}
-    vms = {machine.name: VmAsk(machine.size, machine.zone) for machine in scenario.machine}
-    violations: list[Violation] = []
+    vms = {machine.name: rules.VmAsk(machine.size, machine.zone) for machine in scenario.machine}
+    violations: list[rules.Violation] = []
     for name, vm in vms.items():
-        violations += _in("machine", name, machine_violations(vm, region, today or date.today()))
-        if ULTRA in scenario.skus_of(name):
-            violations += _in("machine", name, ultra_violations(vm, region))
+        violations += _in("machine", name, rules.machine_violations(vm, region, today or date.today()))
+        if rules.ULTRA in scenario.skus_of(name):
+            violations += _in("machine", name, rules.ultra_violations(vm, region))
     for name, ask in asks.items():
-        violations += _in("disk", name, disk_violations(ask, region))
+        violations += _in("disk", name, rules.disk_violations(ask, region))
     violations += [*_of_arms(scenario, asks, vms), *_of_pools(scenario, asks, vms)]
     violations += [*_of_checks(scenario, asks, vms), *_of_drills(scenario, asks, vms)]
     if scenario.cluster or scenario.volume:
@@ -215,66 +204,66 @@ def check(scenario: Scenario, today: date | None = None) -> list[Violation]:
     return violations + _ephemeral(scenario) + _too_many_disks(scenario) + _working_sets(scenario)
 
 
-def _of_arms(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
+def _of_arms(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[rules.Violation]:
     caches = {disk.name: disk.cache for disk in scenario.disk}
     for arm in scenario.arm:
         if arm.disk in asks and arm.machine in vms:
-            broken = attach_violations(asks[arm.disk], vms[arm.machine], caches[arm.disk])
+            broken = rules.attach_violations(asks[arm.disk], vms[arm.machine], caches[arm.disk])
             yield from _in("arm", arm.name, broken)
 
 
-def _of_pools(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
+def _of_pools(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[rules.Violation]:
     for volume in scenario.volume:
         made = {name: disk for disk, name in scenario.made_of(scenario.disk_named(volume.disk))}
         for name in scenario.nodes_of(volume) if volume.disk in asks else ():
-            yield from _in("volume", volume.name, attach_violations(_ask(made[name]), vms[name]))
+            yield from _in("volume", volume.name, rules.attach_violations(_ask(made[name]), vms[name]))
 
 
-def _of_checks(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
+def _of_checks(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[rules.Violation]:
     for item in scenario.check:
         # A check that wants an attachment refused is there to break a rule.
         if item.kind == "attach-refused" or item.disk not in asks:
             continue
         for name in (item.machine, item.from_machine):
             if name is not None and name in vms:
-                yield from _in("check", item.name, attach_zone_violations(asks[item.disk], vms[name]))
+                yield from _in("check", item.name, rules.attach_zone_violations(asks[item.disk], vms[name]))
 
 
-def _of_drills(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[Violation]:
+def _of_drills(scenario: Scenario, asks: Asks, vms: Vms) -> Iterator[rules.Violation]:
     for drill in scenario.drill:
         if drill.disk not in asks:
             continue  # an OS disk, which the rules of ephemeral ones refuse
         for name in (drill.from_machine, drill.machine):
-            yield from _in("drill", drill.name, attach_violations(asks[drill.disk], vms[name]))
+            yield from _in("drill", drill.name, rules.attach_violations(asks[drill.disk], vms[name]))
 
 
-def _ephemeral(scenario: Scenario) -> list[Violation]:
+def _ephemeral(scenario: Scenario) -> list[rules.Violation]:
     return [
-        Violation("ephemeral-os", f"[[disk]] {disk}: {field}", sentence)
+        rules.Violation("ephemeral-os", f"[[disk]] {disk}: {field}", sentence)
         for disk, field, sentence in ephemeral_problems(scenario)
     ]
 
 
-def _ask(disk: Disk) -> DiskAsk:
-    return DiskAsk(disk.sku, disk.size_gib, disk.zone, **disk_options.values(disk))
+def _ask(disk: Disk) -> rules.DiskAsk:
+    return rules.DiskAsk(disk.sku, disk.size_gib, disk.zone, **disk_options.values(disk))
 
 
-def _in(table: str, name: str, violations: Iterable[Violation]) -> list[Violation]:
+def _in(table: str, name: str, violations: Iterable[rules.Violation]) -> list[rules.Violation]:
     """Put table and entry of the scenario before the field of each violation."""
     return [
-        Violation(broken.rule, f"[[{table}]] {name}: {broken.field}", broken.sentence)
+        rules.Violation(broken.rule, f"[[{table}]] {name}: {broken.field}", broken.sentence)
         for broken in violations
     ]
 
 
-def _too_many_disks(scenario: Scenario) -> list[Violation]:
+def _too_many_disks(scenario: Scenario) -> list[rules.Violation]:
     violations = []
     for machine in scenario.machine:
         size = catalog.find_vm_size(machine.size)
         disks = sum(scenario.disks_of(machine.name).values())
         if size and disks > size.max_data_disks:
             violations.append(
-                Violation(
+                rules.Violation(
                     "max-data-disks",
                     f"[[machine]] {machine.name}: size",
                     f"{size.name} takes {size.max_data_disks} data disks and the arms need {disks}; "
@@ -284,7 +273,7 @@ def _too_many_disks(scenario: Scenario) -> list[Violation]:
     return violations
 
 
-def _working_sets(scenario: Scenario) -> list[Violation]:
+def _working_sets(scenario: Scenario) -> list[rules.Violation]:
     """Working sets that do not fit on their disk, where they are prefilled and measured."""
     violations = []
     for arm, load in scenario.cells:
@@ -296,7 +285,7 @@ def _working_sets(scenario: Scenario) -> list[Violation]:
         if files * load.working_set_bytes > size_gib * GIB - MARK_ROOM:
             several = f"{files} x " if files > 1 else ""
             violations.append(
-                Violation(
+                rules.Violation(
                     "working-set",
                     f"[[workload]] {load.name}: working_set_gib",
                     f"{several}{load.working_set_gib:g} GiB do not fit on the {size_gib:g} GiB of {place}; "
@@ -306,7 +295,7 @@ def _working_sets(scenario: Scenario) -> list[Violation]:
     return list(dict.fromkeys(violations))
 
 
-def _unwritten(scenario: Scenario, arm: Arm, load: Workload) -> list[Violation]:
+def _unwritten(scenario: Scenario, arm: Arm, load: Workload) -> list[rules.Violation]:
     """Each attempt at a trial that is to be the first somewhere takes a part of the disk for itself."""
     size_gib = scenario.room_gib(arm)
     begin, needed = (of(scenario, arm.disk) / GIB for of in (layout.unwritten_offset, layout.unwritten_bytes))
@@ -317,7 +306,7 @@ def _unwritten(scenario: Scenario, arm: Arm, load: Workload) -> list[Violation]:
         f"first {begin:.4g} GiB, and it has {size_gib:g} GiB; take a smaller working set, fewer blocks or a "
         "larger disk"
     )
-    return [Violation("working-set", f"[[workload]] {load.name}: working_set_gib", sentence)]
+    return [rules.Violation("working-set", f"[[workload]] {load.name}: working_set_gib", sentence)]
 
 
 def failover_problems(scenario: Scenario) -> list[str]:

@@ -20,30 +20,21 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from diskbook.design.model import (
-    LONGEST_NAME,
-    Arm,
-    Name,
-    Record,
-    Scenario,
-    Workload,
-    block_bytes,
-    depth_of_rate,
-)
+from diskbook.design import model
 from diskbook.facts import catalog, disk_options
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.units import KIB, MB
 
-_BlockSize = Annotated[int, BeforeValidator(block_bytes), Field(gt=0)]
+_BlockSize = Annotated[int, BeforeValidator(model.block_bytes), Field(gt=0)]
 _Axis = Field(strict=False, min_length=1, max_length=20)
 
 
-class Sweep(Record):
+class Sweep(model.Record):
     """A grid of loads. Its other keys are those of each workload; they are checked there."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
-    name: Name
+    name: model.Name
     threads: Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], _Axis]
     block_sizes: Annotated[tuple[_BlockSize, ...], _Axis]
     write_pcts: Annotated[tuple[Annotated[int, Field(ge=0, le=100)], ...], _Axis] = (0, 100)
@@ -51,7 +42,7 @@ class Sweep(Record):
     arms: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
 
-class Sweeps(Record):
+class Sweeps(model.Record):
     """All sweeps of a file."""
 
     sweep: tuple[Sweep, ...] = Field(default=(), strict=False)
@@ -99,7 +90,7 @@ def _name(block: int, write_pct: int, threads: int, depth: int) -> str:
     return f"{kind}-{size}-{threads}x{depth}"
 
 
-def disk_caps(scenario: Scenario, arm: Arm) -> dict[str, float | None]:
+def disk_caps(scenario: model.Scenario, arm: model.Arm) -> dict[str, float | None]:
     """Base limits of an arm's disk and machine, as columns of trials; a disk of the user's own has none."""
     disk = scenario.disk_named(arm.disk)
     size = catalog.find_vm_size(scenario.machine_named(arm.machine).size)
@@ -118,7 +109,7 @@ def disk_caps(scenario: Scenario, arm: Arm) -> dict[str, float | None]:
     return values
 
 
-def lasting_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:
+def lasting_iops(scenario: model.Scenario, arm: model.Arm, load: model.Workload) -> float:
     """Return the lowest documented limit of a cell that needs no credit, in IOPS of its block size.
 
     What bursts on demand lasts as long as it is paid for, so a disk's limit is then that of the burst.
@@ -146,7 +137,7 @@ def lasting_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:
     return min(rates)
 
 
-def expand_shares(scenario: Scenario) -> Scenario:
+def expand_shares(scenario: model.Scenario) -> model.Scenario:
     """Replace each load at shares of a cap by loads at rates: "reads" by "reads-10", "reads-25" and so on.
 
     Where its arms have several caps their names say which: "reads-10-of-5000", with those arms alone.
@@ -159,7 +150,7 @@ def expand_shares(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"workload": tuple(loads)})
 
 
-def _expanded(scenario: Scenario, load: Workload) -> Iterator[Workload]:
+def _expanded(scenario: model.Scenario, load: model.Workload) -> Iterator[model.Workload]:
     if not load.rate_of_cap:
         yield load
         return
@@ -172,7 +163,7 @@ def _expanded(scenario: Scenario, load: Workload) -> Iterator[Workload]:
         for share in load.rate_of_cap:
             name = f"{load.name}-{100 * share:g}".replace(".", "-")
             name += f"-of-{cap:.0f}" if len(arms_of) > 1 else ""
-            if len(name) > LONGEST_NAME:
+            if len(name) > model.LONGEST_NAME:
                 raise ValueError(f"{where} would make the name {name}, which is too long; shorten the load's")
             # Of several caps each has its arms; a single one leaves the load to those that it had.
             own = arms if len(arms_of) > 1 else load.arms
@@ -180,12 +171,12 @@ def _expanded(scenario: Scenario, load: Workload) -> Iterator[Workload]:
             jobs = (
                 {}
                 if load.model_fields_set & {"threads", "queue_depth"}
-                else {"queue_depth": depth_of_rate(rate)}
+                else {"queue_depth": model.depth_of_rate(rate)}
             )
             yield load.model_copy(update={"name": name, "rate": rate, "rate_of_cap": (), "arms": own, **jobs})
 
 
-def _by_cap(scenario: Scenario, load: Workload, where: str) -> dict[float, tuple[str, ...]]:
+def _by_cap(scenario: model.Scenario, load: model.Workload, where: str) -> dict[float, tuple[str, ...]]:
     """Names of the load's arms by their cap, in the order of the arms."""
     arms_of: dict[float, tuple[str, ...]] = {}
     for arm in scenario.arm:
@@ -201,7 +192,7 @@ def _by_cap(scenario: Scenario, load: Workload, where: str) -> dict[float, tuple
     return arms_of
 
 
-def _whole(rate: float, load: Workload) -> float:
+def _whole(rate: float, load: model.Workload) -> float:
     """Rate of whole I/Os a second in each thread, as the tools hold it."""
     return float(max(1, round(rate / load.threads)) * load.threads)
 
@@ -209,7 +200,7 @@ def _whole(rate: float, load: Workload) -> float:
 PROBE_SUFFIX = "-probe"
 
 
-def expand_probes(scenario: Scenario) -> Scenario:
+def expand_probes(scenario: model.Scenario) -> model.Scenario:
     """Add a load of two I/Os in flight to each load of single I/Os that is compared and has no deeper one.
 
     It is measured in the first block, for `design.probe_s`, by the compared arms that have no deeper load of
@@ -219,7 +210,7 @@ def expand_probes(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"workload": (*scenario.workload, *probes)}) if probes else scenario
 
 
-def _probes(scenario: Scenario) -> Iterator[Workload]:
+def _probes(scenario: model.Scenario) -> Iterator[model.Workload]:
     deeper = [load for load in scenario.workload if load.outstanding > 1 and load.rate is None]
     known = {(_kind(load), arm.name) for load in deeper for arm in scenario.arm if load.meets(arm.name)}
     for load in scenario.workload:
@@ -239,19 +230,19 @@ def _probes(scenario: Scenario) -> Iterator[Workload]:
             yield _probe(load, arms, scenario.design.probe_s)
 
 
-def _kind(load: Workload) -> tuple[int, int, bool]:
+def _kind(load: model.Workload) -> tuple[int, int, bool]:
     """What loads have in common that one limit may hold."""
     return load.block_size, load.write_pct, load.sync == "fdatasync"
 
 
-def _can_be_probed(load: Workload) -> bool:
+def _can_be_probed(load: model.Workload) -> bool:
     """Whether it is a closed loop of single I/Os that another trial repeats, whatever came before it."""
     again = load.region == "filled" and load.cache_state == "any" and load.verbatim is None
     return again and load.outstanding == 1 and load.rate is None and not load.is_fleet
 
 
-def _probe(load: Workload, arms: tuple[str, ...], seconds: float) -> Workload:
+def _probe(load: model.Workload, arms: tuple[str, ...], seconds: float) -> model.Workload:
     """Two I/Os of a load in flight; commits in a thread each, since a sync waits for all of its own."""
     two = {"threads": 2} if load.sync == "fdatasync" else {"queue_depth": 2}
-    name = load.name[: LONGEST_NAME - len(PROBE_SUFFIX)].rstrip("-") + PROBE_SUFFIX
+    name = load.name[: model.LONGEST_NAME - len(PROBE_SUFFIX)].rstrip("-") + PROBE_SUFFIX
     return load.model_copy(update={**two, "name": name, "arms": arms, "blocks": 1, "runtime_s": seconds})

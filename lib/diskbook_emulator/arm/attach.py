@@ -5,17 +5,9 @@ from dataclasses import dataclass
 
 from diskbook.facts import catalog
 from diskbook.facts.rules import FLEXIBLE_SKUS, ULTRA, Violation, VmAsk, attach_violations
-from diskbook_emulator.arm import disks, ids
+from diskbook_emulator.arm import disks, errors, ids
 from diskbook_emulator.arm.cleanup import DISK, running
 from diskbook_emulator.arm.disk_rules import ask_of, check_new, spec_of
-from diskbook_emulator.arm.errors import (
-    ArmError,
-    bad_request,
-    invalid,
-    not_allowed,
-    not_in_zone,
-    zones_differ,
-)
 from diskbook_emulator.arm.plane import ControlPlane
 from diskbook_emulator.arm.state import Resource
 from diskbook_emulator.arm.vm_body import data_disk
@@ -83,19 +75,19 @@ def _check_luns(plane: ControlPlane, vm: Resource, final: list[Json]) -> None:
         lun = entry.get("lun")
         if not isinstance(lun, int):
             # wording from our knowledge, not read
-            raise invalid("dataDisk.lun", "Required parameter 'dataDisk.lun' is missing (null).")
+            raise errors.invalid("dataDisk.lun", "Required parameter 'dataDisk.lun' is missing (null).")
         if not 0 <= lun <= MOST_LUN:
-            raise invalid(
+            raise errors.invalid(
                 "dataDisk.lun",
                 f"The value '{lun}' of parameter 'dataDisk.lun' is out of range. Value '{lun}' must be "
                 f"between '0' and '{MOST_LUN}' inclusive.",
             )
         if lun in luns:
-            raise invalid("dataDisk.lun", f"A disk at LUN {lun} already exists.")
+            raise errors.invalid("dataDisk.lun", f"A disk at LUN {lun} already exists.")
         luns.add(lun)
     most = catalog.vm_size(vm.properties["hardwareProfile"]["vmSize"]).max_data_disks
     if len(final) > most:
-        raise not_allowed(
+        raise errors.not_allowed(
             f"The maximum number of data disks allowed to be attached to a VM of this size is {most}."
         )
 
@@ -104,7 +96,7 @@ def _make_disk(plane: ControlPlane, vm: Resource, entry: Json) -> None:
     """Make a data disk that is asked for within the machine's body."""
     if entry["createOption"] != "Empty":
         # wording from our knowledge, not read
-        raise bad_request(
+        raise errors.bad_request(
             "Required parameter 'dataDisk.managedDisk.id' is missing (null).", "InvalidParameter"
         )
     name = str(entry.get("name") or f"{vm.name}_DataDisk_{entry['lun']}")
@@ -127,7 +119,7 @@ def _check_attach(plane: ControlPlane, vm: Resource, entry: Json, again: bool) -
         _check_owners(plane, vm, disk)
     if disk.body["location"] != vm.body["location"]:
         # wording from our knowledge, not read
-        raise bad_request(
+        raise errors.bad_request(
             f"Disk {disk.id} is in location '{disk.body['location']}', which is not that of the VM, "
             f"'{vm.body['location']}'."
         )
@@ -137,7 +129,7 @@ def _check_attach(plane: ControlPlane, vm: Resource, entry: Json, again: bool) -
         raise _error(broken[0], disk, vm, entry)
     ultra = (vm.properties.get("additionalCapabilities") or {}).get("ultraSSDEnabled")
     if ask.sku == ULTRA and not ultra:
-        raise invalid(
+        raise errors.invalid(
             "managedDisk.storageAccountType",
             f"StorageAccountType {ULTRA} can be used only when additionalCapabilities.ultraSSDEnabled is "
             f"set.",
@@ -151,7 +143,7 @@ def _check_entry(plane: ControlPlane, vm: Resource, entry: Json) -> None:
     ask, size = ask_of(disk.body), vm.properties["hardwareProfile"]["vmSize"]
     if ask.max_shares > 1 and entry.get("deleteOption") == "Delete":
         # The rule is Microsoft's (azure-compute-docs, virtual-machines/delete.md); its code is inferred.
-        raise invalid(
+        raise errors.invalid(
             "dataDisk.deleteOption",
             f"The deleteOption of shared disk '{disk.name}' with maxShares {ask.max_shares} cannot be set to "
             "'Delete'. Leave it blank or set it to 'Detach'.",
@@ -159,7 +151,7 @@ def _check_entry(plane: ControlPlane, vm: Resource, entry: Json) -> None:
     if entry.get("writeAcceleratorEnabled") and not catalog.vm_size(size).family.lower().startswith(
         "standardm"
     ):
-        raise invalid(
+        raise errors.invalid(
             "dataDisk.writeAcceleratorEnabled", f"Write Accelerator is not supported for the VM size {size}."
         )
 
@@ -168,7 +160,7 @@ def _check_owners(plane: ControlPlane, vm: Resource, disk: Resource) -> None:
     for owner in disks.owners(plane, disk):
         leaving = owner.hidden.get("leaving", [])
         if disk.key in leaving:
-            raise ArmError(
+            raise errors.ArmError(
                 409,
                 "AttachDiskWhileBeingDetached",
                 f"Cannot attach data disk '{disk.name}' to VM '{vm.name}' because the disk is currently "
@@ -176,32 +168,32 @@ def _check_owners(plane: ControlPlane, vm: Resource, disk: Resource) -> None:
             )
     holders = [owner for owner in disks.owners(plane, disk) if owner is not vm]
     if len(holders) >= int(disk.properties.get("maxShares") or 1):
-        raise ArmError(
+        raise errors.ArmError(
             409,
             "ConflictingUserInput",
             f"Disk '{disk.name}' cannot be attached as the disk is already owned by VM '{holders[0].id}'.",
         )
 
 
-def _error(broken: Violation, disk: Resource, vm: Resource, entry: Json) -> ArmError:
+def _error(broken: Violation, disk: Resource, vm: Resource, entry: Json) -> errors.ArmError:
     if broken.rule == "attach-zone":
         if disk.zone is not None:
-            return zones_differ(disk.id, vm.zone, disk.zone)
-        return not_in_zone(disk.id, str(vm.zone))
+            return errors.zones_differ(disk.id, vm.zone, disk.zone)
+        return errors.not_in_zone(disk.id, str(vm.zone))
     if broken.rule == "cache-shared":
-        return bad_request(
+        return errors.bad_request(
             f"Shared disk '{disk.name}' with maxShares {disk.properties['maxShares']} supports only Disk "
             "CachingType 'None'."
         )
     if broken.rule == "cache-sku" and disk.body["sku"]["name"] in FLEXIBLE_SKUS:
-        return invalid(
+        return errors.invalid(
             "dataDisk.caching",
             f"Storage Account type {disk.body['sku']['name']} is not supported with caching type "
             f"{entry['caching']}. Please use caching type None.",
         )
     parameter = "dataDisk.caching" if broken.field == "cache" else "dataDisk.managedDisk"
     # wording from our knowledge, not read
-    return invalid(
+    return errors.invalid(
         parameter, f"The value of parameter '{parameter}' for disk {disk.name} is invalid: {broken.sentence}."
     )
 
@@ -263,7 +255,7 @@ def wanted_by_request(vm: Resource, body: Json) -> list[Json]:
     for key in away:
         if not any(_disk_key(row) == key for row in rows):
             # wording from our knowledge, not read
-            raise invalid("dataDisksToDetach", f"Disk {key} is not attached to VM {vm.name}.")
+            raise errors.invalid("dataDisksToDetach", f"Disk {key} is not attached to VM {vm.name}.")
     rows = [row for row in rows if _disk_key(row) not in away]
     for row in body.get("dataDisksToAttach") or []:
         lun = row.get("lun")

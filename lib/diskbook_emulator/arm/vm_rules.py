@@ -6,15 +6,8 @@ from datetime import date
 from diskbook.facts import catalog
 from diskbook.facts.catalog import NVME, SCSI
 from diskbook.facts.rules import FLEXIBLE_SKUS, VmAsk, machine_violations, ultra_violations
+from diskbook_emulator.arm import errors
 from diskbook_emulator.arm.cleanup import VM
-from diskbook_emulator.arm.errors import (
-    ArmError,
-    bad_request,
-    invalid,
-    not_allowed,
-    not_in_region,
-    quota_exceeded,
-)
 from diskbook_emulator.arm.network_fill import address_ids
 from diskbook_emulator.arm.plane import ControlPlane
 from diskbook_emulator.arm.state import Resource
@@ -53,16 +46,16 @@ def check_new_vm(plane: ControlPlane, name: str, body: Json, region: catalog.Reg
     check_quota(plane, size, region.name)
 
 
-def _missing(part: str) -> ArmError:
+def _missing(part: str) -> errors.ArmError:
     # wording from our knowledge, not read
-    return invalid(part, f"Required parameter '{part}' is missing (null).")
+    return errors.invalid(part, f"Required parameter '{part}' is missing (null).")
 
 
 def _size(name: str, region: catalog.Region) -> catalog.VmSize:
     size = catalog.find_vm_size(name)
     if size is None:
         known = ",".join(item.name for item in catalog.vm_sizes().values() if item.name[:10] == name[:10])
-        raise invalid(
+        raise errors.invalid(
             "vmSize",
             f"The requested VM size {name} is not available in the current region. The sizes available in "
             f"the current region are: {known}. Find out more on the available VM sizes in each region at "
@@ -76,15 +69,15 @@ def _check_place(ask: VmAsk, region: catalog.Region, today: date) -> None:
         if broken.rule == "vm-size-retired":
             raise _not_available(ask, region)
         # wording from our knowledge, not read
-        raise bad_request(
+        raise errors.bad_request(
             f"The zone(s) '{ask.zone}' for resource of type '{VM}' is not supported. The supported zones for "
             f"location '{region.name}' are '{','.join(region.zones)}'.",
             "InvalidAvailabilityZone",
         )
 
 
-def _not_available(ask: VmAsk, region: catalog.Region) -> ArmError:
-    return ArmError(
+def _not_available(ask: VmAsk, region: catalog.Region) -> errors.ArmError:
+    return errors.ArmError(
         409,
         "SkuNotAvailable",
         "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: "
@@ -101,7 +94,7 @@ def check_ultra(ask: VmAsk, region: catalog.Region) -> None:
             sentence = "UltraSSD can be used only with Virtual Machine in an Availability Zone."
         else:  # wording from our knowledge, not read
             sentence = f"UltraSSD cannot be used with this Virtual Machine: {broken.sentence}."
-        raise invalid("additionalCapabilities.ultraSSDEnabled", sentence)
+        raise errors.invalid("additionalCapabilities.ultraSSDEnabled", sentence)
 
 
 def _check_profile(profile: Json) -> None:
@@ -111,7 +104,7 @@ def _check_profile(profile: Json) -> None:
         _check_admin(str(profile.get("adminUsername", "")), allowed)
     name = str(profile.get("computerName", ""))
     if profile.get("linuxConfiguration") and (len(name) > HOST_NAME or set(name) & set(NO_HOST_NAME)):
-        raise invalid(
+        raise errors.invalid(
             "osProfile.computerName",
             f"Linux host name cannot exceed {HOST_NAME} characters in length or contain the following "
             f"characters: {' '.join(NO_HOST_NAME)}.",
@@ -120,7 +113,7 @@ def _check_profile(profile: Json) -> None:
 
 def _check_admin(name: str, allowed: re.Pattern[str]) -> None:
     if not allowed.fullmatch(name) or name.lower() in NO_ADMINS:
-        raise invalid("adminUsername", "The Admin Username specified is not allowed.")
+        raise errors.invalid("adminUsername", "The Admin Username specified is not allowed.")
 
 
 def check_interfaces(plane: ControlPlane, name: str, body: Json, size: catalog.VmSize) -> None:
@@ -130,7 +123,7 @@ def check_interfaces(plane: ControlPlane, name: str, body: Json, size: catalog.V
         raise _missing("networkInterfaces")
     if len(rows) > size.max_nics:
         # wording from our knowledge, not read
-        raise bad_request(
+        raise errors.bad_request(
             f"The number of network interfaces for virtual machine {name} exceeds the maximum allowed for "
             f"the virtual machine size {size.name}. The number of network interfaces is {len(rows)} and the "
             f"maximum allowed is {size.max_nics}.",
@@ -140,7 +133,7 @@ def check_interfaces(plane: ControlPlane, name: str, body: Json, size: catalog.V
         nic = plane.find_id(str(row.get("id", "")), NIC)
         _check_interface(plane, name, body, nic)
         if nic.properties.get("enableAcceleratedNetworking") and not size.accelerated_networking:
-            raise bad_request(
+            raise errors.bad_request(
                 f"Virtual Machine size {size.name} is not in the allowed list of VM sizes for accelerated "
                 f"networking to be enabled on Network Interface {nic.id}.",
                 "VMSizeIsNotPermittedToEnableAcceleratedNetworking",
@@ -151,20 +144,20 @@ def _check_interface(plane: ControlPlane, name: str, body: Json, nic: Resource) 
     owner = nic.properties.get("virtualMachine", {}).get("id")
     if owner:
         # wording from our knowledge, not read
-        raise bad_request(
+        raise errors.bad_request(
             f"Network Interface {nic.id} is used by existing resource {owner}. In order to use the "
             "network interface, it must be dissociated from the existing resource.",
             "NicInUse",
         )
     if nic.body["location"] != plane.region(str(body["location"])).name:
-        raise not_in_region(nic.id, name)
+        raise errors.not_in_region(nic.id, name)
     zones = [str(zone) for zone in body.get("zones") or []]
     for address_id in address_ids(nic):
         address = plane.find_id(address_id, ADDRESS)
         # An address without zones spans those of the region (Microsoft, on public addresses).
         spans = len(address.body.get("zones") or []) != 1
         if zones and not spans and address.zone not in zones:
-            raise bad_request(
+            raise errors.bad_request(
                 f"Compute resource {name} has a zone constraint {zones[0]} but the PublicIPAddress "
                 f"{address.id} used by the compute resource via NetworkInterface or LoadBalancer has a "
                 f"different zone constraint {address.zone}.",
@@ -176,13 +169,13 @@ def _check_os_disk(disk: Json, size: catalog.VmSize) -> None:
     # wordings in this function are from our knowledge, not read, but for the size of an ephemeral disk
     sku = (disk.get("managedDisk") or {}).get("storageAccountType", "Premium_LRS")
     if sku in FLEXIBLE_SKUS:
-        raise invalid("osDisk", f"{sku} disks can be data disks only, not OS disks.")
+        raise errors.invalid("osDisk", f"{sku} disks can be data disks only, not OS disks.")
     if sku not in catalog.sku_names():
-        raise invalid("osDisk", f"There is no storage account type '{sku}'.")
+        raise errors.invalid("osDisk", f"There is no storage account type '{sku}'.")
     if not disk.get("diffDiskSettings"):
         return
     if not size.ephemeral_os:
-        raise bad_request(
+        raise errors.bad_request(
             f"OS disk of Ephemeral VM with size {size.name} is not supported: the size has neither cache nor "
             "temporary disk for it.",
             "OperationNotAllowed",
@@ -190,16 +183,16 @@ def _check_os_disk(disk: Json, size: catalog.VmSize) -> None:
     place, gib = disk["diffDiskSettings"].get("placement"), int(disk.get("diskSizeGB") or 0)
     room = size.os_disk_room_gib
     if gib > room.get(place, max(room.values())):
-        raise bad_request(
+        raise errors.bad_request(
             f"OS disk of Ephemeral VM with size greater than {room.get(place, max(room.values()))} GB is not "
             f"allowed for VM size {size.name} when the DiffDiskPlacement is {place}. Please refer to "
             "https://aka.ms/Ephemeral for more details.",
             "NotSupported",
         )
     if disk.get("caching", "ReadOnly") != "ReadOnly":
-        raise invalid("osDisk.caching", "OS disk of Ephemeral VM must have caching 'ReadOnly'.")
+        raise errors.invalid("osDisk.caching", "OS disk of Ephemeral VM must have caching 'ReadOnly'.")
     if disk.get("deleteOption", "Delete") != "Delete":
-        raise invalid("osDisk", "OS disk of Ephemeral VM must have deleteOption 'Delete'.")
+        raise errors.invalid("osDisk", "OS disk of Ephemeral VM must have deleteOption 'Delete'.")
 
 
 def controller_of(storage: Json, size: catalog.VmSize) -> str:
@@ -210,7 +203,7 @@ def controller_of(storage: Json, size: catalog.VmSize) -> str:
 def _check_controller(asked: object, size: catalog.VmSize) -> None:
     if asked and size.disk_controllers and asked not in size.disk_controllers:
         # The sentence is Microsoft's (enable-nvme-remote-faqs.yml of 2025-05-23), the code our guess.
-        raise invalid(
+        raise errors.invalid(
             "storageProfile.diskControllerType",
             "The selected VM size can't boot with DiskControllerTypes. Check that the disk controller type "
             "provided is one of the supported disk controller types for the VM size.",
@@ -223,7 +216,7 @@ def check_quota(plane: ControlPlane, size: catalog.VmSize, location: str, freed:
         limit, used = plane.settings.quota(name), cores_used(plane, location, name) - freed
         if used + size.vcpus > limit:
             shown = name if name != "cores" else "Total Regional"
-            raise quota_exceeded(shown, location, limit, used, size.vcpus)
+            raise errors.quota_exceeded(shown, location, limit, used, size.vcpus)
 
 
 def cores_used(plane: ControlPlane, location: str, family: str) -> int:
@@ -247,7 +240,7 @@ def check_resize(plane: ControlPlane, vm: Resource, name: str) -> None:
     _check_place(VmAsk(new.name, vm.zone), region, plane.today)
     _check_controller(vm.properties["storageProfile"].get("diskControllerType"), new)
     if len(vm.properties["storageProfile"]["dataDisks"]) > new.max_data_disks:
-        raise not_allowed(
+        raise errors.not_allowed(
             "The maximum number of data disks allowed to be attached to a VM of this size is "
             f"{new.max_data_disks}."
         )

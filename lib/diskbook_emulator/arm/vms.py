@@ -5,7 +5,7 @@ import secrets
 
 from diskbook.facts import catalog
 from diskbook.facts.rules import VmAsk
-from diskbook_emulator.arm import attach, disks, ids, power
+from diskbook_emulator.arm import attach, disks, ids, power, vm_body
 from diskbook_emulator.arm.cleanup import VM
 from diskbook_emulator.arm.disk_rules import ask_of, check_new
 from diskbook_emulator.arm.errors import ArmError, not_allowed
@@ -13,15 +13,6 @@ from diskbook_emulator.arm.network_fill import nics
 from diskbook_emulator.arm.operations import Work
 from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
 from diskbook_emulator.arm.state import Resource
-from diskbook_emulator.arm.vm_body import (
-    SSH_PORT_TAG,
-    instance_view,
-    is_windows,
-    new_body,
-    seen,
-    spec_of,
-    written,
-)
 from diskbook_emulator.arm.vm_rules import check_new_vm, check_resize, check_ultra, controller_of
 from diskbook_emulator.arm.windows_setup import check_profile
 from diskbook_emulator.types import Json, VmAddress
@@ -56,22 +47,22 @@ def _forget(plane: ControlPlane, vm: Resource) -> None:
 def _create(plane: ControlPlane, call: Call) -> Reply:
     region = plane.region(str(call.body.get("location", "")))
     check_new_vm(plane, call.params["name"], call.body, region, plane.today)
-    if is_windows(call.body):
+    if vm_body.is_windows(call.body):
         check_profile(call.params["name"], call.body)
     size = catalog.vm_size(call.body["properties"]["hardwareProfile"]["vmSize"])
     storage = call.body["properties"]["storageProfile"]
     storage["diskControllerType"] = controller_of(storage, size)
-    vm = new_body(
+    vm = vm_body.new_body(
         plane.resource_id(call.group, VM, call.params["name"]), call.params["name"], call.body, region.name
     )
     disks = (call.body["properties"]["storageProfile"] or {}).get("dataDisks") or []
     change = attach.plan(plane, vm, disks)
-    plane.store.save(written(vm))
+    plane.store.save(vm_body.written(vm))
     attach.begin(plane, vm, change)
     for nic in nics(plane, vm):
         nic.properties["virtualMachine"] = {"id": vm.id}
         plane.store.save(nic)
-    answer = seen(plane.store, vm)
+    answer = vm_body.seen(plane.store, vm)
     kind = "vm-create-zonal" if vm.zone else "vm-create"
     op_id = plane.operations.start(kind, vm.id, creation(plane, vm, change))
     return Reply(201, answer, headers(plane, call, op_id, vm, monitor=False))
@@ -82,7 +73,7 @@ def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
     addresses: list[VmAddress] = []
 
     def effect() -> None:
-        addresses.append(plane.backend.start_vm(spec_of(vm)))
+        addresses.append(plane.backend.start_vm(vm_body.spec_of(vm)))
         try:
             for entry in change.final:
                 attach.attach_entry(plane, vm, entry)
@@ -97,14 +88,14 @@ def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
             # as in Azure, a machine that could not be created stays, Failed
             vm.properties["provisioningState"] = "Failed"
             vm.hidden["power"] = "stopped"
-            attach.end(plane, written(vm), change)
+            attach.end(plane, vm_body.written(vm), change)
             return
         vm.hidden["power"] = "running"
         vm.hidden["created"] = True
         _make_os_disk(plane, vm)
         power.address_known(plane, vm, addresses[0])
         vm.properties["provisioningState"] = "Succeeded"
-        attach.end(plane, written(vm), change)
+        attach.end(plane, vm_body.written(vm), change)
         disks.link_keys(plane, disks.disk_keys(vm))
 
     return Work(effect, settle, (vm.id,))
@@ -152,16 +143,16 @@ def _change(plane: ControlPlane, call: Call, vm: Resource, wish: Json) -> Reply:
     vm.hidden["previous"] = copy.deepcopy(vm.body)
     _merge(vm, wish, size)
     vm.properties["provisioningState"] = "Updating"
-    attach.begin(plane, written(vm), change)
+    attach.begin(plane, vm_body.written(vm), change)
     op_id = plane.operations.start(change.kind, vm.id, _update(plane, vm, change))
-    return Reply(200, seen(plane.store, vm), headers(plane, call, op_id, vm, monitor=False))
+    return Reply(200, vm_body.seen(plane.store, vm), headers(plane, call, op_id, vm, monitor=False))
 
 
 def _merge(vm: Resource, wish: Json, size: str | None) -> None:
     """Take over what an update may change besides the data disks."""
     if wish.get("tags") is not None:
-        port = vm.body.get("tags", {}).get(SSH_PORT_TAG)
-        vm.body["tags"] = dict(wish["tags"]) | ({SSH_PORT_TAG: port} if port else {})
+        port = vm.body.get("tags", {}).get(vm_body.SSH_PORT_TAG)
+        vm.body["tags"] = dict(wish["tags"]) | ({vm_body.SSH_PORT_TAG: port} if port else {})
     if size:
         vm.properties["hardwareProfile"]["vmSize"] = size
     wished = wish.get("properties") or {}
@@ -198,7 +189,7 @@ def _update(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
         if error is None:
             vm.hidden.pop("previous", None)
             vm.properties["provisioningState"] = "Succeeded"
-            attach.end(plane, written(vm), change)
+            attach.end(plane, vm_body.written(vm), change)
         else:
             undo(plane, vm, change.keys)
 
@@ -212,7 +203,7 @@ def undo(plane: ControlPlane, vm: Resource, keys: set[str]) -> None:
     if previous is not None:
         vm.body = previous | {"etag": vm.body["etag"]}
     vm.properties["provisioningState"] = "Failed"
-    plane.store.save(written(vm))
+    plane.store.save(vm_body.written(vm))
     disks.link_keys(plane, keys)
 
 
@@ -227,7 +218,7 @@ def attach_detach(plane: ControlPlane, call: Call) -> Reply:
     change = attach.plan(plane, vm, attach.wanted_by_request(vm, call.body))
     vm.hidden["previous"] = copy.deepcopy(vm.body)
     vm.properties["provisioningState"] = "Updating"
-    attach.begin(plane, written(vm), change)
+    attach.begin(plane, vm_body.written(vm), change)
     op_id = plane.operations.start(change.kind, vm.id, _update(plane, vm, change))
     answer = headers(plane, call, op_id, vm, monitor=False, retry_after_s=None)
     return Reply(200, _profile(plane, vm, call.body), answer | {"ETag": vm.body["etag"]})
@@ -235,7 +226,7 @@ def attach_detach(plane: ControlPlane, call: Call) -> Reply:
 
 def _profile(plane: ControlPlane, vm: Resource, asked: Json) -> Json:
     """Show a machine's storage profile, with the way that was asked for where a disk leaves."""
-    profile: Json = seen(plane.store, vm)["properties"]["storageProfile"]
+    profile: Json = vm_body.seen(plane.store, vm)["properties"]["storageProfile"]
     leaving = asked.get("dataDisksToDetach") or []
     options = {ids.key(str(row["diskId"])): row.get("detachOption") for row in leaving}
     for entry in profile["dataDisks"]:
@@ -262,15 +253,15 @@ def headers(
 def get(plane: ControlPlane, call: Call) -> Reply:
     """Show a machine, with its instance view if asked."""
     vm = plane.find(call.group, VM, call.params["name"])
-    body = seen(plane.store, vm)
+    body = vm_body.seen(plane.store, vm)
     if "instanceview" in call.query.get("$expand", "").lower():
-        body["properties"]["instanceView"] = instance_view(vm)
+        body["properties"]["instanceView"] = vm_body.instance_view(vm)
     return Reply(200, body, {"ETag": body["etag"]} if "etag" in body else {})
 
 
 def view(plane: ControlPlane, call: Call) -> Reply:
-    return Reply(200, instance_view(plane.find(call.group, VM, call.params["name"])))
+    return Reply(200, vm_body.instance_view(plane.find(call.group, VM, call.params["name"])))
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    return Reply(200, {"value": [seen(plane.store, vm) for vm in plane.listed(call, VM)]})
+    return Reply(200, {"value": [vm_body.seen(plane.store, vm) for vm in plane.listed(call, VM)]})

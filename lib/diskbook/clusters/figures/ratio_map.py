@@ -13,18 +13,7 @@ from matplotlib.patches import Rectangle
 
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many, reach
-from diskbook.report.figures import scales
-from diskbook.report.figures.style import (
-    FAINT,
-    GREY,
-    RC,
-    Picture,
-    brief,
-    decorate,
-    is_narrow,
-    new_figure,
-    redrawable,
-)
+from diskbook.report.figures import scales, style
 
 NOTE = (
     "with so many I/Os always in flight, MB/s change alike and latency the other way. *: a limit sets one "
@@ -51,7 +40,7 @@ class Across(NamedTuple):
 THREADS = Across()
 
 
-@redrawable
+@style.redrawable
 def ratio_map(
     panels: Mapping[str, pd.DataFrame],
     what: str,
@@ -59,7 +48,7 @@ def ratio_map(
     run: str,
     provenance: str,
     across: Across = THREADS,
-) -> Picture:
+) -> style.Picture:
     """Draw maps of ratios, a panel each.
 
     - `panels`: by the panel's title: `load` (row in words), what lies across, `ratio`, `capped`.
@@ -70,8 +59,8 @@ def ratio_map(
     every = pd.concat([frame.assign(panel=name) for name, frame in panels.items()], ignore_index=True)
     loads, columns = list(dict.fromkeys(every["load"])), list(dict.fromkeys(every[across.column]))
     columns = columns if any(isinstance(name, str) for name in columns) else sorted(columns)
-    figure, drawn = new_figure(2.4 + len(panels) * (0.75 + 0.34 * len(loads)), len(panels))
-    with mpl.rc_context(RC):
+    figure, drawn = style.new_figure(2.4 + len(panels) * (0.75 + 0.34 * len(loads)), len(panels))
+    with mpl.rc_context(style.RC):
         colours = mpl.colormaps["PuOr_r"], Normalize(-across.widest, across.widest)
         for axes, (name, frame) in zip(drawn, panels.items(), strict=True):
             _panel(
@@ -80,19 +69,19 @@ def ratio_map(
             axes.set_title(name, loc="left", fontsize=11)
         drawn[-1].set_xlabel(across.label)
         lines = 1 + max((str(across.names.get(name, "")).count("\n") for name in columns), default=0)
-        scales.colour_key(drawn[-1], colours[0], across.widest, lines + is_narrow())
+        scales.colour_key(drawn[-1], colours[0], across.widest, lines + style.is_narrow())
     note = f"Change of IOPS in percent, {what}; {NOTE}"
-    decorate(figure, title, note, provenance, run)
+    style.decorate(figure, title, note, provenance, run)
     emulated = Provenance.EMULATED in provenance
     finding = " ".join(_finding(name, frame) for name, frame in panels.items())
-    caption = brief(provenance, f"{finding} {note}")
+    caption = style.brief(provenance, f"{finding} {note}")
     made = "emulated " if emulated else ""
     alt = f"Coloured maps of {made}IOPS changes by load and {across.label}. {title}."
-    short = brief(
+    short = style.brief(
         provenance,
         f"Change of IOPS, {what.replace(' / ', ' against ')}, by load and {across.label}: {_limited(every)}.",
     )
-    return Picture("ratio-map", title, short, alt, figure, every, provenance, run, caption)
+    return style.Picture("ratio-map", title, short, alt, figure, every, provenance, run, caption)
 
 
 def _panel(
@@ -109,7 +98,7 @@ def _panel(
             cell = frame[(frame["load"] == load) & (frame["column"] == name)]
             corner = (column - 0.48, row - 0.45)
             if cell.empty or math.isnan(cell["ratio"].iloc[0]):
-                axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor="white", edgecolor=FAINT))
+                axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor="white", edgecolor=style.FAINT))
                 continue
             _cell(axes, corner, float(cell["ratio"].iloc[0]), bool(cell["capped"].iloc[0]), colours, scale)
     axes.set_yticks(range(len(loads)), loads)
@@ -118,7 +107,7 @@ def _panel(
         [names.get(name, name) if isinstance(name, str) else f"{name:g}" for name in columns],
     )
     axes.tick_params(length=0)
-    if is_narrow() and len(columns) > MOST_NARROW:
+    if style.is_narrow() and len(columns) > MOST_NARROW:
         axes.tick_params(axis="x", labelsize=8)
     axes.set_xlim(-0.5, max(1, len(columns)) - 0.5)
     axes.set_ylim(max(1, len(loads)) - 0.5, -0.5)
@@ -130,7 +119,7 @@ def _cell(
     axes: Axes, corner: tuple[float, float], ratio: float, capped: bool, colours: Colormap, scale: Normalize
 ) -> None:
     face = colours(scale(math.log2(ratio)))
-    axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor=face, edgecolor=GREY, linewidth=0.6))
+    axes.add_patch(Rectangle(corner, 0.96, 0.9, facecolor=face, edgecolor=style.GREY, linewidth=0.6))
     words = scales.in_percent(ratio) + "*" * capped
     axes.text(corner[0] + 0.48, corner[1] + 0.45, words, ha="center", va="center", fontsize=10,
               color=scales.ink(face))  # fmt: skip

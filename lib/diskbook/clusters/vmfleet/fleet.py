@@ -17,19 +17,8 @@ import numpy as np
 from diskbook.clusters.vmfleet import names, window as windows
 from diskbook.clusters.vmfleet.window import Window
 from diskbook.facts.units import NS_PER_MS, percent, utc_text
+from diskbook.tools import record
 from diskbook.tools.diskspd.xml import bins_of
-from diskbook.tools.record import (
-    SHORTEST,
-    Direction,
-    Instance,
-    Load,
-    Measurement,
-    Parsed,
-    UnusableError,
-    merge_bins,
-    percentile_ns,
-    pooled,
-)
 
 _PERCENTILES = (*range(1, 100), 99.9, 99.99, 99.999, 99.9999, 99.99999, 100.0)
 """Those that DiskSpd tells, so that the fleet's histogram is as fine as its machines'."""
@@ -55,18 +44,18 @@ class Machine:
     vm: str
     volume: str
     node: str
-    measurement: Measurement
+    measurement: record.Measurement
     version: str
     started: datetime | None = None
 
 
-def machine(vm: str, parsed: Parsed, source: str) -> Machine:
+def machine(vm: str, parsed: record.Parsed, source: str) -> Machine:
     """Take what a machine's file holds; volume and node are those in its name.
 
     Raises UnusableError when it holds several measurements.
     """
     if len(parsed.measurements) > 1:
-        raise UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
+        raise record.UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
     measurement = parsed.measurements[0]
     whole = replace(measurement, flags=(*parsed.flags, *measurement.flags))
     return Machine(vm, *names.place_of(vm), whole, parsed.version)
@@ -78,7 +67,7 @@ def join(
     *,
     runtime_s: float | None = None,
     instances: int | None = None,
-) -> Measurement:
+) -> record.Measurement:
     """Join the results of all machines of a trial.
 
     - `machines`: all of them, each with one measurement.
@@ -106,12 +95,14 @@ def join(
 
 def _check_count(machines: Sequence[Machine], source: str, instances: int | None) -> None:
     if not machines:
-        raise UnusableError(source, "there is no result of a machine in it")
+        raise record.UnusableError(source, "there is no result of a machine in it")
     twice = [vm for vm, count in Counter(machine.vm for machine in machines).items() if count > 1]
     if twice:
-        raise UnusableError(source, f"there are several results of {twice[0]}")
+        raise record.UnusableError(source, f"there are several results of {twice[0]}")
     if instances is not None and len(machines) != instances:
-        raise UnusableError(source, f"{len(machines)} machines have a result, {instances} were to measure")
+        raise record.UnusableError(
+            source, f"{len(machines)} machines have a result, {instances} were to measure"
+        )
 
 
 def _check_alike(machines: Sequence[Machine], source: str) -> None:
@@ -122,10 +113,10 @@ def _check_alike(machines: Sequence[Machine], source: str) -> None:
             values = [getattr(machine.measurement.load, key) for machine in (first, other)]
             if values[0] != values[1]:
                 why = f"{what} {values[0]} and {values[1]}"
-                raise UnusableError(source, f"{first.vm} and {other.vm} ran different loads ({why})")
+                raise record.UnusableError(source, f"{first.vm} and {other.vm} ran different loads ({why})")
         if first.version != other.version:
             why = f"{first.version} and {other.version}"
-            raise UnusableError(
+            raise record.UnusableError(
                 source, f"{first.vm} and {other.vm} have different versions of DiskSpd ({why})"
             )
 
@@ -133,15 +124,15 @@ def _check_alike(machines: Sequence[Machine], source: str) -> None:
 def _check_length(machine: Machine, source: str, runtime_s: float | None) -> None:
     asked_s = machine.measurement.load.runtime_s if runtime_s is None else runtime_s
     measured_s = _runtime_s(machine)
-    if asked_s is not None and measured_s < SHORTEST * asked_s:
+    if asked_s is not None and measured_s < record.SHORTEST * asked_s:
         why = f"{machine.vm} measured for {measured_s:g} s of {asked_s:g} s; it was interrupted"
-        raise UnusableError(source, why)
+        raise record.UnusableError(source, why)
 
 
 def _check_window(window: Window, source: str) -> list[str]:
     share = percent(window.share)
     if window.share < windows.LEAST_SHARE:
-        raise UnusableError(
+        raise record.UnusableError(
             source, f"the machines measured at the same time for {share} of their run only; run them together"
         )
     if window.share < windows.FLAGGED_SHARE:
@@ -181,7 +172,7 @@ def _of_all(machines: Sequence[Machine]) -> Iterable[str]:
 
 def _joined(
     machines: Sequence[Machine], started: Sequence[float], window: Window, flags: Sequence[str], source: str
-) -> Measurement:
+) -> record.Measurement:
     names = [
         name for name in ("read", "write") if any(name in item.measurement.directions for item in machines)
     ]
@@ -198,8 +189,8 @@ def _joined(
         if (together := windows.series_within(courses, window)) is not None:
             series[name] = together
     if not any(part.ios for part in directions.values()):
-        raise UnusableError(source, "no I/O was done while all machines measured")
-    return Measurement(
+        raise record.UnusableError(source, "no I/O was done while all machines measured")
+    return record.Measurement(
         name=f"fleet of {len(machines)}",
         target=_target(machines),
         load=_load(machines),
@@ -229,30 +220,32 @@ def _target(machines: Sequence[Machine]) -> str:
     return " + ".join(volumes) or machines[0].measurement.target
 
 
-def _load(machines: Sequence[Machine]) -> Load:
+def _load(machines: Sequence[Machine]) -> record.Load:
     load, count = machines[0].measurement.load, len(machines)
     rate = None if load.rate is None else load.rate * count
     sizes = [item.measurement.load.size_bytes for item in machines]
     return replace(load, rate=rate, instances=count, size_bytes=max(filter(None, sizes), default=None))
 
 
-def _instances(machines: Sequence[Machine], started: Sequence[float]) -> tuple[Instance, ...]:
+def _instances(machines: Sequence[Machine], started: Sequence[float]) -> tuple[record.Instance, ...]:
     return tuple(
-        Instance(item.vm, item.volume, item.node, begun, _runtime_s(item), dict(item.measurement.directions))
+        record.Instance(
+            item.vm, item.volume, item.node, begun, _runtime_s(item), dict(item.measurement.directions)
+        )
         for item, begun in zip(machines, started, strict=True)
     )
 
 
-def _direction(parts: Sequence[Direction], ios: float, length_s: float) -> Direction:
+def _direction(parts: Sequence[record.Direction], ios: float, length_s: float) -> record.Direction:
     """Reads or writes of all machines: `ios` of them within the window."""
     counts = [part.ios for part in parts]
-    mean, spread = pooled(
+    mean, spread = record.pooled(
         [part.lat_mean_ms for part in parts], [part.lat_stddev_ms for part in parts], counts
     )
     size = sum(part.bw_bytes * part.runtime_ms for part in parts) / 1000 / sum(counts)
     count = round(ios)
     percentiles = _percentiles(parts)
-    return Direction(
+    return record.Direction(
         ios=count,
         iops=ios / length_s,
         bw_bytes=ios / length_s * size,
@@ -269,10 +262,10 @@ def _direction(parts: Sequence[Direction], ios: float, length_s: float) -> Direc
     )
 
 
-def _percentiles(parts: Sequence[Direction]) -> dict[float, float]:
+def _percentiles(parts: Sequence[record.Direction]) -> dict[float, float]:
     """Percentiles of the machines' histograms together, in ms; none where a machine has no histogram."""
     if not all(part.bins for part in parts):
         return {}
-    merged = merge_bins([part.bins for part in parts])
-    values = percentile_ns(merged, *(percentile / 100 for percentile in _PERCENTILES))
+    merged = record.merge_bins([part.bins for part in parts])
+    values = record.percentile_ns(merged, *(percentile / 100 for percentile in _PERCENTILES))
     return {float(key): value / NS_PER_MS for key, value in zip(_PERCENTILES, values, strict=True)}

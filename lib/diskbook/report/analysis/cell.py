@@ -6,27 +6,14 @@ A setting that a scenario gains later is compared without anybody thinking of it
 from collections.abc import Mapping
 from typing import Any
 
-from diskbook.design import arm_words
-from diskbook.design.model import (
-    Arm,
-    Cluster,
-    Comparison,
-    Design,
-    Disk,
-    Machine,
-    Question,
-    Record,
-    Scenario,
-    Volume,
-    Workload,
-)
+from diskbook.design import arm_words, model
 
 _A_NAME = "a name; what it stands for is compared"
 _A_ZONE = "a subscription's own name of a zone; the pattern of zones is compared, strata hold the rest"
 _JUDGED = "how a ratio is judged, not how it is measured"
 _APART = "done apart from the trials"
-LEFT_OUT: Mapping[type[Record], Mapping[str, str]] = {
-    Scenario: {
+LEFT_OUT: Mapping[type[model.Record], Mapping[str, str]] = {
+    model.Scenario: {
         "name": _A_NAME,
         "preset": "what it sets is compared",
         "scenario": "compared by its own fields",
@@ -42,21 +29,21 @@ LEFT_OUT: Mapping[type[Record], Mapping[str, str]] = {
         "cluster": "those of the comparison are compared",
         "volume": "those of the comparison are compared",
     },
-    Question: {
+    model.Question: {
         "title": "words",
         "article": "words; the conditions that it stands for are in site",
         "question": "words",
         "analysis": "what is done with the results",
     },
-    Machine: {
+    model.Machine: {
         "name": _A_NAME,
         "zone": _A_ZONE,
         "substitute": "a proposal for when the size is retired; size is what was measured",
     },
-    Disk: {"name": _A_NAME, "zone": _A_ZONE},
-    Cluster: {"name": _A_NAME, "nodes": "names; their number, sizes and zones are compared"},
-    Volume: {"name": _A_NAME, "disk": _A_NAME, "cluster": _A_NAME, "machine": _A_NAME},
-    Arm: {
+    model.Disk: {"name": _A_NAME, "zone": _A_ZONE},
+    model.Cluster: {"name": _A_NAME, "nodes": "names; their number, sizes and zones are compared"},
+    model.Volume: {"name": _A_NAME, "disk": _A_NAME, "cluster": _A_NAME, "machine": _A_NAME},
+    model.Arm: {
         "name": _A_NAME,
         "disk": _A_NAME,
         "volume": _A_NAME,
@@ -64,19 +51,19 @@ LEFT_OUT: Mapping[type[Record], Mapping[str, str]] = {
         "owner": "a name; whether it is the machine of the load is compared",
         "label": "words",
     },
-    Workload: {
+    model.Workload: {
         "name": _A_NAME,
         "remarks": "words on verbatim, which is compared; another version may word them otherwise",
         "series_s": "the grain of the series kept, not of what is measured",
         "arms": "what others are given",
     },
-    Design: {
+    model.Design: {
         "replicates": "the history is the variance between them, with its own degrees of freedom",
         "seed": "the order is drawn anew",
         "max_cost_usd": "a limit that did not bind, since the run was made",
         "evidence_s": "of trials after all that is compared",
     },
-    Comparison: {
+    model.Comparison: {
         "arm": _A_NAME,
         "base_arm": _A_NAME,
         "workload": _A_NAME,
@@ -90,14 +77,14 @@ The number of blocks and repeats is not among them: the spread of replicate mean
 """
 
 
-def settings(record: Record) -> dict[str, Any]:
+def settings(record: model.Record) -> dict[str, Any]:
     """Fields of a record that make its cell what it is, with their values."""
     kind = next(kind for kind in type(record).__mro__ if kind in LEFT_OUT)
     names = [name for name in type(record).model_fields if name not in LEFT_OUT[kind]]
     return {name: getattr(record, name) for name in names}
 
 
-def of(scenario: Scenario, item: Comparison, manifest: Mapping[str, Any]) -> dict[str, Any]:
+def of(scenario: model.Scenario, item: model.Comparison, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Collect what must be equal for another run to have measured the same cell, in words and values.
 
     - `scenario`, `item`: a run's scenario, and the comparison of it that is asked about.
@@ -123,7 +110,7 @@ def of(scenario: Scenario, item: Comparison, manifest: Mapping[str, Any]) -> dic
     return values | {f"workload: {key}": value for key, value in settings(load).items()}
 
 
-def _volume(scenario: Scenario, arm: Arm) -> dict[str, Any]:
+def _volume(scenario: model.Scenario, arm: model.Arm) -> dict[str, Any]:
     """What makes an arm's volume what it is; of an arm on a disk only that it has none."""
     if not arm.volume:
         return {"kind of the volume": None}
@@ -136,7 +123,7 @@ def _volume(scenario: Scenario, arm: Arm) -> dict[str, Any]:
     return {**parts, "load away from the owner": arm_words.is_remote(arm)}
 
 
-def _zones(scenario: Scenario, item: Comparison) -> str:
+def _zones(scenario: model.Scenario, item: model.Comparison) -> str:
     """Which of the disks and machines share a zone, without its name, e.g. "none a, a a".
 
     Of a volume the machine of the load comes first, then its owner and all nodes.
@@ -148,7 +135,7 @@ def _zones(scenario: Scenario, item: Comparison) -> str:
     return ", ".join(" ".join(letters[zone] if zone else "none" for zone in pair) for pair in pairs)
 
 
-def _places(scenario: Scenario, arm: Arm) -> list[str | None]:
+def _places(scenario: model.Scenario, arm: model.Arm) -> list[str | None]:
     """Zones of an arm's disk and machine, or of the machines of its volume."""
     if not arm.volume:
         return [scenario.disk_named(arm.disk).zone, scenario.machine_named(arm.machine).zone]

@@ -11,21 +11,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.patches import Rectangle
 
 from diskbook.design.vocabulary import Provenance
-from diskbook.report.figures import scales
-from diskbook.report.figures.style import (
-    FAINT,
-    GREY,
-    GROUND,
-    RC,
-    Picture,
-    RunSource,
-    brief,
-    decorate,
-    is_narrow,
-    new_figure,
-    redrawable,
-    rows_above,
-)
+from diskbook.report.figures import scales, style
 
 HOURS = 3
 """Hours of a column: 24 columns have no room for numbers."""
@@ -43,8 +29,10 @@ NOTE = (
 _NO_HOUR = " The emulator plays neither regions nor times of day: its cells say when runs were begun here."
 
 
-@redrawable
-def campaign_map(panels: Mapping[str, pd.DataFrame], title: str, batch: str, provenance: str) -> Picture:
+@style.redrawable
+def campaign_map(
+    panels: Mapping[str, pd.DataFrame], title: str, batch: str, provenance: str
+) -> style.Picture:
     """Draw the changes in a batch's runs by place and hour.
 
     - `panels`: by comparison in words: a row a cell with `place`, `hour` (at which its column begins, UTC),
@@ -53,12 +41,12 @@ def campaign_map(panels: Mapping[str, pd.DataFrame], title: str, batch: str, pro
     """
     places = {name: list(dict.fromkeys(frame["place"])) for name, frame in panels.items()}
     rows = [max(1, len(names)) for names in places.values()]
-    row_in = ROW_IN + NAME_IN * is_narrow()
-    figure, drawn = new_figure(
+    row_in = ROW_IN + NAME_IN * style.is_narrow()
+    figure, drawn = style.new_figure(
         HEAD_IN + PANEL_IN * len(panels) + row_in * sum(rows), len(panels), height_ratios=rows
     )
     every = pd.concat([frame.assign(comparison=name) for name, frame in panels.items()], ignore_index=True)
-    with mpl.rc_context(RC):
+    with mpl.rc_context(style.RC):
         colours = mpl.colormaps["PuOr_r"], _scale(every["ratio"])
         for axes, (name, frame) in zip(drawn, panels.items(), strict=True):
             _panel(axes, frame, places[name], *colours)
@@ -67,13 +55,15 @@ def campaign_map(panels: Mapping[str, pd.DataFrame], title: str, batch: str, pro
         drawn[-1].set_xlabel(f"hour of start, UTC ({HOURS} hours a column)")
     emulated = Provenance.EMULATED in provenance
     note = NOTE + _NO_HOUR * emulated
-    decorate(figure, title, note, provenance, RunSource(batch, f"Batch {batch}; diskbook, MIT licence"))
+    style.decorate(
+        figure, title, note, provenance, style.RunSource(batch, f"Batch {batch}; diskbook, MIT licence")
+    )
     finding = " ".join(_words(name, frame) for name, frame in panels.items())
     made = "emulated " if emulated else ""
     alt = f"Heat map of {made}changes by place and hour of start, showing: {title}."
-    short = brief(provenance, f"Changes in the runs of batch {batch} by place and hour of start.")
-    description = brief(provenance, f"{finding} {note}")
-    return Picture("campaign-map", title, short, alt, figure, every, provenance, batch, description)
+    short = style.brief(provenance, f"Changes in the runs of batch {batch} by place and hour of start.")
+    description = style.brief(provenance, f"{finding} {note}")
+    return style.Picture("campaign-map", title, short, alt, figure, every, provenance, batch, description)
 
 
 def _scale(ratios: pd.Series) -> Normalize:
@@ -92,7 +82,7 @@ def _panel(
     axes: Axes, frame: pd.DataFrame, places: Sequence[str], colours: Colormap, scale: Normalize
 ) -> None:
     cells = {(row["place"], row["hour"]): row for row in frame.to_dict("records")}
-    top, bottom = NARROW if is_narrow() else WIDE
+    top, bottom = NARROW if style.is_narrow() else WIDE
     for down, place in enumerate(places):
         for across, hour in enumerate(STARTS):
             corner = (across - 0.48, down + top)
@@ -104,8 +94,8 @@ def _panel(
     axes.set_ylim(max(1, len(places)) - 0.5, -0.5)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
-    if is_narrow():
-        rows_above(axes, 1)
+    if style.is_narrow():
+        style.rows_above(axes, 1)
 
 
 def _cell(
@@ -117,11 +107,13 @@ def _cell(
     scale: Normalize,
 ) -> None:
     if row is None:
-        axes.add_patch(Rectangle(corner, 0.96, height, facecolor=GROUND, edgecolor=FAINT, linewidth=0.6))
+        axes.add_patch(
+            Rectangle(corner, 0.96, height, facecolor=style.GROUND, edgecolor=style.FAINT, linewidth=0.6)
+        )
         return
     is_refused = math.isnan(row["ratio"])
-    face = GROUND if is_refused else colours(scale(math.log2(row["ratio"])))
-    axes.add_patch(Rectangle(corner, 0.96, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
+    face = style.GROUND if is_refused else colours(scale(math.log2(row["ratio"])))
+    axes.add_patch(Rectangle(corner, 0.96, height, facecolor=face, edgecolor=style.GREY, linewidth=0.6))
     middle, words = (corner[0] + 0.48, corner[1] + height / 2), "\n".join(_lines(row))
     axes.text(*middle, words, ha="center", va="center", fontsize=10, color=scales.ink(face), linespacing=1.1)
 

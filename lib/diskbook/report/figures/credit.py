@@ -9,30 +9,19 @@ from matplotlib.axes import Axes
 from diskbook.design.series import diagnose
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
-from diskbook.report.figures.style import (
-    FAINT,
-    GREY,
-    INK,
-    RC,
-    ArmLook,
-    Picture,
-    brief,
-    decorate,
-    new_figure,
-    redrawable,
-)
+from diskbook.report.figures import style
 from diskbook.stats import limits
 
 
-@redrawable
+@style.redrawable
 def credit(
     trials: pd.DataFrame,
     series: pd.DataFrame,
-    looks: Mapping[str, ArmLook],
+    looks: Mapping[str, style.ArmLook],
     workload: str,
     scale: float,
     run: str,
-) -> Picture:
+) -> style.Picture:
     """Draw the rate within the trials of a workload whose disk bursts on credit.
 
     - `trials`, `series`: tables of a run.
@@ -47,27 +36,27 @@ def credit(
     data = data.merge(totals[["trial", "arm"]], on="trial")
     fell = diagnose(kept)
     fell = fell[fell["fell_at_s"].notna()]
-    figure, (axes,) = new_figure(3.9)
+    figure, (axes,) = style.new_figure(3.9)
     provenance = "+".join(sorted(set(totals["provenance"])))
-    with mpl.rc_context(RC):
+    with mpl.rc_context(style.RC):
         for trial, part in data.groupby("trial"):
             look = looks[str(part["arm"].iloc[0])]
             axes.plot(part["second"], part["iops"], color=look.colour, linewidth=1.2, label=str(trial))
         _limits(axes, totals)
         for second in fell["fell_at_s"]:
-            axes.axvline(second, color=INK, linewidth=1.2)
+            axes.axvline(second, color=style.INK, linewidth=1.2)
         _frame(axes, data, totals)
     finding = _finding(fell)
     arms = ", ".join(looks[arm].label for arm in dict.fromkeys(totals["arm"]))
     title = f"{arms}: {finding[0].lower() if finding else 'no trial'}{finding[1:]}"
     note = _note(scale)
-    decorate(figure, title, note, provenance, run)
+    style.decorate(figure, title, note, provenance, run)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     caption = f"{emulated}{arms}: {finding}. {note}"
     number = many(len(totals), "trial")
     alt = f"Line of {'emulated ' if emulated else ''}IOPS over the seconds of {number}: {finding}."
-    short = brief(provenance, f"{arms}: {finding}.")
-    return Picture("burst-credit", title, short, alt, figure, data, provenance, run, caption)
+    short = style.brief(provenance, f"{arms}: {finding}.")
+    return style.Picture("burst-credit", title, short, alt, figure, data, provenance, run, caption)
 
 
 def whole_intervals(series: pd.DataFrame) -> pd.DataFrame:
@@ -83,7 +72,7 @@ def _frame(axes: Axes, data: pd.DataFrame, totals: pd.DataFrame) -> None:
     axes.set_ylim(0, 1.18 * max(rate, _highest(totals)))
     axes.set_xlim(0, float(data["second"].max()) if len(data) else 1.0)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.grid(axis="y", color=FAINT, linewidth=0.7)
+    axes.grid(axis="y", color=style.FAINT, linewidth=0.7)
 
 
 def _limits(axes: Axes, totals: pd.DataFrame) -> None:
@@ -92,7 +81,7 @@ def _limits(axes: Axes, totals: pd.DataFrame) -> None:
     for column, name, above in lines:
         value = totals[column].median() if column in totals else float("nan")
         if value > 0:
-            axes.axhline(value, color=GREY, linestyle=":", linewidth=1.3)
+            axes.axhline(value, color=style.GREY, linestyle=":", linewidth=1.3)
             axes.annotate(
                 f"{name} {value:,.0f}",
                 (1.0, value),
@@ -102,7 +91,7 @@ def _limits(axes: Axes, totals: pd.DataFrame) -> None:
                 ha="right",
                 va="center",
                 fontsize=10,
-                color=INK,
+                color=style.INK,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
             )
 

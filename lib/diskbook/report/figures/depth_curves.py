@@ -12,23 +12,8 @@ from matplotlib.figure import Figure
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
 from diskbook.facts.units import KIB
-from diskbook.report.figures import scales
+from diskbook.report.figures import scales, style
 from diskbook.report.figures.scales import equal_x, equal_y
-from diskbook.report.figures.style import (
-    FAINT,
-    GREY,
-    GROUND,
-    INK,
-    RC,
-    ArmLook,
-    Picture,
-    brief,
-    decorate,
-    is_narrow,
-    layout,
-    redrawable,
-    width_in,
-)
 from diskbook.stats import knee
 
 LARGE = 32 * KIB
@@ -65,16 +50,16 @@ class Curve(NamedTuple):
         return "mb_s" if self.block_size_bytes >= LARGE else "iops"
 
 
-@redrawable
+@style.redrawable
 def depth_curves(
     totals: pd.DataFrame,
     caps: pd.DataFrame,
     knees: pd.DataFrame,
-    looks: Mapping[str, ArmLook],
+    looks: Mapping[str, style.ArmLook],
     queue_depth: int,
     title: str,
     run: str,
-) -> Picture:
+) -> style.Picture:
     """Draw the rate over threads, a panel a block size and direction.
 
     - `totals`: trials of the sweep (`totals.trial_totals`).
@@ -88,34 +73,36 @@ def depth_curves(
                     key=lambda item: (item.block_size_bytes, item.kind))  # fmt: skip
     arms = [arm for arm in looks if arm in set(data["arm"])]
     figure, key, axes = _grid(max(1, len(places)))
-    with mpl.rc_context(RC):
+    with mpl.rc_context(style.RC):
         for panel, place in zip(axes, places, strict=False):
             _panel(panel, place, (data, caps, knees), {arm: looks[arm] for arm in arms}, queue_depth)
         for unit in {place.unit for place in places}:
             equal_y([panel for panel, place in zip(axes, places, strict=False) if place.unit == unit])
         equal_x(axes[: len(places)])
-        across = 1 if is_narrow() else 2
+        across = 1 if style.is_narrow() else 2
         for bottom in axes[-across:]:
             bottom.set_xlabel(f"threads of {queue_depth} outstanding" if queue_depth > 1 else IN_FLIGHT)
         _legend(key, [looks[arm] for arm in arms], bool(len(caps)), bool(len(knees)))
     provenance = "+".join(sorted(set(totals["provenance"]))) if len(totals) else ""
     note = NOTE
-    decorate(figure, title, note, provenance, run)
+    style.decorate(figure, title, note, provenance, run)
     emulated = Provenance.EMULATED in provenance
     finding = _finding(knees, looks, queue_depth)
-    caption = brief(provenance, f"{finding} {note}")
+    caption = style.brief(provenance, f"{finding} {note}")
     over = "threads" if queue_depth > 1 else IN_FLIGHT
     alt = f"Lines of {'emulated ' if emulated else ''}rates over {over}, one per arm. {title}."
-    short = brief(provenance, f"Rates of {many(len(data), 'trial')} over {over}, with the limits in force.")
-    return Picture("depth-curves", title, short, alt, figure, data, provenance, run, caption)
+    short = style.brief(
+        provenance, f"Rates of {many(len(data), 'trial')} over {over}, with the limits in force."
+    )
+    return style.Picture("depth-curves", title, short, alt, figure, data, provenance, run, caption)
 
 
 def _grid(panels: int) -> tuple[Figure, Axes, list[Axes]]:
     """A figure with room for a key above panels, two a row, which are below each other on a phone."""
-    with mpl.rc_context(RC):
-        across = 1 if is_narrow() or panels == 1 else 2
-        below, key = -(-panels // across), 0.9 if is_narrow() else 0.5
-        figure = Figure(figsize=(width_in(), 2.9 + 1.9 * below), layout=layout())
+    with mpl.rc_context(style.RC):
+        across = 1 if style.is_narrow() or panels == 1 else 2
+        below, key = -(-panels // across), 0.9 if style.is_narrow() else 0.5
+        figure = Figure(figsize=(style.width_in(), 2.9 + 1.9 * below), layout=style.layout())
         grid = figure.add_gridspec(below + 1, across, height_ratios=[key, *[1.0] * below])
         places = [divmod(place, across) for place in range(panels)]
         drawn = [figure.add_subplot(grid[row + 1, column]) for row, column in places]
@@ -127,7 +114,7 @@ def _panel(
     rate: Axes,
     place: Curve,
     tables: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame],
-    looks: Mapping[str, ArmLook],
+    looks: Mapping[str, style.ArmLook],
     queue_depth: int,
 ) -> None:
     """One load: the rate of each arm with caps and knees."""
@@ -143,18 +130,18 @@ def _panel(
     rate.set_ylabel("MB/s" if place.unit == "mb_s" else "IOPS")
     rate.set_xlim(left=0)
     rate.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6, integer=True))
-    rate.grid(axis="y", color=FAINT, linewidth=0.7)
+    rate.grid(axis="y", color=style.FAINT, linewidth=0.7)
     rate.set_axisbelow(True)
     rate.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}")
 
 
-def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, ArmLook]) -> None:
+def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, style.ArmLook]) -> None:
     """Limits that are near enough to matter, as dotted lines with their names."""
     values = sorted(set(caps[place.unit].astype(float)))
     for value in values:
         close = any(value < other < value + CLOSE * values[-1] for other in values)
         rows = caps[caps[place.unit] == value]
-        colour = looks[rows["arm"].iloc[0]].colour if rows["arm"].nunique() == 1 else INK
+        colour = looks[rows["arm"].iloc[0]].colour if rows["arm"].nunique() == 1 else style.INK
         axes.axhline(value, color=colour, linestyle=":", linewidth=1.4, zorder=0)
         words = " / ".join(dict.fromkeys(rows["words"])).replace(" limit of", ":")  # its line says so
         axes.text(
@@ -165,12 +152,12 @@ def _limits(axes: Axes, caps: pd.DataFrame, place: Curve, looks: Mapping[str, Ar
             va="top" if close else "bottom",
             fontsize=10,
             color=colour,
-            bbox={"facecolor": GROUND, "edgecolor": "none", "pad": 0.6},
+            bbox={"facecolor": style.GROUND, "edgecolor": "none", "pad": 0.6},
             zorder=1,  # behind what was measured
         )
 
 
-def _curve(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> None:
+def _curve(axes: Axes, rows: pd.DataFrame, column: str, look: style.ArmLook) -> None:
     by_depth = rows.groupby("threads")[column]
     medians = by_depth.median()
     scales.upright(axes, medians.index, by_depth.min(), by_depth.max())
@@ -182,7 +169,7 @@ def _curve(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> None:
     axes.plot(medians.index, medians, **look.marks(5.5))
 
 
-def _knee(axes: Axes, rows: pd.DataFrame, look: ArmLook, queue_depth: int) -> None:
+def _knee(axes: Axes, rows: pd.DataFrame, look: style.ArmLook, queue_depth: int) -> None:
     """A triangle on the axis where latency and cap meet, with its interval as a bar."""
     for low, middle, high in (rows[["low", "knee", "high"]] / queue_depth).dropna(subset=["knee"]).to_numpy():
         bottom = axes.get_xaxis_transform()
@@ -191,21 +178,21 @@ def _knee(axes: Axes, rows: pd.DataFrame, look: ArmLook, queue_depth: int) -> No
             axes.plot([low, high], [0.03, 0.03], color=look.colour, linewidth=2.5, transform=bottom, zorder=4)
 
 
-def _legend(key: Axes, looks: Sequence[ArmLook], has_caps: bool, has_knees: bool) -> None:
+def _legend(key: Axes, looks: Sequence[style.ArmLook], has_caps: bool, has_knees: bool) -> None:
     """Name arms, and what is drawn besides: bars, limits and knees."""
     line = mpl.lines.Line2D
     handles = [line([], [], color=look.colour, **{**look.marks(6), "linestyle": look.line}) for look in looks]
-    bar = {"linestyle": "none", "color": INK, "marker": "|", "markersize": 11, "markeredgewidth": 1.4}
+    bar = {"linestyle": "none", "color": style.INK, "marker": "|", "markersize": 11, "markeredgewidth": 1.4}
     shown: list[tuple[bool, str, dict[str, Any]]] = [(True, "lowest to highest trial", bar)]
-    shown += [(has_caps, "lowest limit in force", {"linestyle": ":", "color": INK})]
-    knees = {"linestyle": "-", "color": GREY, "marker": "^", "markersize": 9}
+    shown += [(has_caps, "lowest limit in force", {"linestyle": ":", "color": style.INK})]
+    knees = {"linestyle": "-", "color": style.GREY, "marker": "^", "markersize": 9}
     shown += [(has_knees, "knee: latency x limit, 95 % interval", knees)]
-    named = [(words, line([], [], **style)) for is_there, words, style in shown if is_there]
+    named = [(words, line([], [], **look)) for is_there, words, look in shown if is_there]
     key.set_axis_off()
     key.legend([*handles, *(handle for _, handle in named)],
                [*(look.label for look in looks), *(words for words, _ in named)], loc="center left",
                frameon=False, fontsize=10, handlelength=3.2, borderaxespad=0,
-               ncols=1 if is_narrow() else 2)  # fmt: skip
+               ncols=1 if style.is_narrow() else 2)  # fmt: skip
 
 
 def _of(table: pd.DataFrame, place: Curve) -> pd.DataFrame:
@@ -214,7 +201,7 @@ def _of(table: pd.DataFrame, place: Curve) -> pd.DataFrame:
     return table[(table["kind"] == place.kind) & (table["block_size_bytes"] == place.block_size_bytes)]
 
 
-def _finding(knees: pd.DataFrame, looks: Mapping[str, ArmLook], queue_depth: int) -> str:
+def _finding(knees: pd.DataFrame, looks: Mapping[str, style.ArmLook], queue_depth: int) -> str:
     known = knees[knees["knee"].notna()] if len(knees) else knees
     parts = [
         f"{looks[row['arm']].label}, {Curve(row['kind'], row['block_size_bytes']).words}: knee at "

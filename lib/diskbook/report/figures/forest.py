@@ -11,22 +11,8 @@ from matplotlib.axes import Axes
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.quantities import many
-from diskbook.report.figures import scales
+from diskbook.report.figures import scales, style
 from diskbook.report.figures.scales import value_words
-from diskbook.report.figures.style import (
-    GREY,
-    INK,
-    RC,
-    ArmLook,
-    Picture,
-    brief,
-    decorate,
-    fit_row,
-    is_narrow,
-    new_figure,
-    redrawable,
-    rows_above,
-)
 from diskbook.stats.gates.design import unpaired
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
@@ -39,10 +25,10 @@ KEY = "Filled: a difference. Open: none shown."
 BEYOND = " Arrow: beyond the axis."
 
 
-@redrawable
+@style.redrawable
 def forest(
-    table: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], title: str, run: str
-) -> Picture:
+    table: pd.DataFrame, looks: Mapping[str, style.ArmLook], words: Mapping[str, str], title: str, run: str
+) -> style.Picture:
     """Draw ratios of latency with their intervals.
 
     - `table`: comparisons (`schema.COMPARISONS`).
@@ -54,23 +40,23 @@ def forest(
     data = rows(table)
     lines = _layout(data)
     lines_of = max((_fitted_label(row, looks, words).count("\n") + 1 for row in _records(data)), default=1)
-    figure, (axes,) = new_figure(HEAD_IN + _row_in(lines_of) * len(lines))
+    figure, (axes,) = style.new_figure(HEAD_IN + _row_in(lines_of) * len(lines))
     provenance = "+".join(sorted(set(table["provenance"])))
-    with mpl.rc_context(RC):
+    with mpl.rc_context(style.RC):
         _axis(axes, lines, looks, words)
         records = [(place, line) for place, line in enumerate(lines) if not isinstance(line, str)]
         beyond = [place for place, line in records if not _row(axes, place, line)]
     scope = _scope_words(data)
     note = f"{_interval_words(data, scope)}. {KEY}{BEYOND * bool(beyond)}"
-    decorate(figure, title, note, provenance, run)
+    style.decorate(figure, title, note, provenance, run)
     description = _description(data, looks, words, note)
-    caption = brief(provenance, _caption(data))
-    return Picture("ratios", title, caption, _alt(data), figure, data, provenance, run, description)
+    caption = style.brief(provenance, _caption(data))
+    return style.Picture("ratios", title, caption, _alt(data), figure, data, provenance, run, description)
 
 
 def _row_in(lines: int) -> float:
     """Height of a row by the lines of its name, which on a phone is above it."""
-    return NARROW_ROW_IN if is_narrow() else ROW_IN + LINE_IN * max(0, lines - 2)
+    return NARROW_ROW_IN if style.is_narrow() else ROW_IN + LINE_IN * max(0, lines - 2)
 
 
 def rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -98,12 +84,19 @@ def _row(axes: Axes, place: int, row: dict[str, Any]) -> bool:
     if np.isnan(row["ratio"]) or row["verdict"] in WITHHELD:
         box = {"facecolor": "white", "edgecolor": "none", "pad": 2.0}
         why = axes.text(0.5, place, refusal(row), transform=right, ha="center", va="center", bbox=box)
-        why.set(fontsize=10, color=GREY)
+        why.set(fontsize=10, color=style.GREY)
         axes.text(
-            1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY, style="italic"
+            1.02,
+            place,
+            "refused",
+            transform=right,
+            va="center",
+            fontsize=10,
+            color=style.GREY,
+            style="italic",
         )
         return True
-    axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=INK)
+    axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=style.INK)
     return scales.bar(axes, place, row, row["verdict"] == Verdict.DIFFERENCE)
 
 
@@ -127,7 +120,7 @@ def refusal(row: Mapping[str, Any]) -> str:
     return words.get(row["verdict"], "no data")
 
 
-def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> None:
+def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, style.ArmLook], words: Mapping[str, str]) -> None:
     rows = [line for line in lines if not isinstance(line, str) and line["verdict"] not in WITHHELD]
     ends = (scales.FASTER, scales.SLOWER)
     scales.set_axis(axes, scales.reach(rows), "Change of mean latency", ends)
@@ -137,20 +130,22 @@ def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, ArmLook], words: Map
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
-    if is_narrow():
-        rows_above(axes)
+    if style.is_narrow():
+        style.rows_above(axes)
 
 
-def _label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> str:
+def _label(row: Mapping[str, Any], looks: Mapping[str, style.ArmLook], words: Mapping[str, str]) -> str:
     arm, base = looks[row["arm"]].label, looks[row["base_arm"]].label
     arms = f"{arm} / {base}" if len(arm) + len(base) <= LONGEST else f"{arm} /\n{base}"
     return f"{words.get(row['workload'], row['workload'])}\n{arms}"
 
 
-def _fitted_label(row: Mapping[str, Any], looks: Mapping[str, ArmLook], words: Mapping[str, str]) -> str:
+def _fitted_label(
+    row: Mapping[str, Any], looks: Mapping[str, style.ArmLook], words: Mapping[str, str]
+) -> str:
     """Name of a row as it stands beside it; on a phone it stands above."""
     label = _label(row, looks, words)
-    return label if is_narrow() else fit_row(label)
+    return label if style.is_narrow() else style.fit_row(label)
 
 
 def _in_one_line(label: str) -> str:
@@ -190,7 +185,7 @@ def _caption(data: pd.DataFrame) -> str:
 
 
 def _description(
-    data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], note: str
+    data: pd.DataFrame, looks: Mapping[str, style.ArmLook], words: Mapping[str, str], note: str
 ) -> str:
     shown = _drawn(data)
     parts = [

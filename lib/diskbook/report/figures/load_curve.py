@@ -11,18 +11,7 @@ from matplotlib.axes import Axes
 from diskbook.design import grid
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many, reach
-from diskbook.report.figures.style import (
-    FAINT,
-    GROUND,
-    INK,
-    RC,
-    ArmLook,
-    Picture,
-    brief,
-    decorate,
-    new_figure,
-    redrawable,
-)
+from diskbook.report.figures import style
 
 MOST_PANELS = 8
 REACH = 1.06
@@ -52,8 +41,10 @@ LACKS = {
 """Why a trial shows no p99, after how many there are that have ..."""
 
 
-@redrawable
-def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, provenance: str) -> Picture:
+@style.redrawable
+def load_curve(
+    points: pd.DataFrame, looks: Mapping[str, style.ArmLook], run: str, provenance: str
+) -> style.Picture:
     """Draw latency against the rate that was held, a panel a load and arm.
 
     - `points`: from `evidence.load_curve_points`: three rates or more of each curve.
@@ -64,8 +55,8 @@ def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, pro
     every = [(kind, arm) for kind in dict.fromkeys(points["kind"]) for arm in looks
              if len(_of(points, kind, arm))]  # fmt: skip
     curves = every[:MOST_PANELS]
-    figure, panels = new_figure(1.4 + 2.35 * len(curves), len(curves))
-    with mpl.rc_context(RC):
+    figure, panels = style.new_figure(1.4 + 2.35 * len(curves), len(curves))
+    with mpl.rc_context(style.RC):
         for axes, (kind, arm) in zip(panels, curves, strict=True):
             _panel(axes, _of(points, kind, arm), looks[arm])
             axes.set_title(f"{looks[arm].label}: {kind}", loc="left", fontsize=11)
@@ -73,12 +64,12 @@ def load_curve(points: pd.DataFrame, looks: Mapping[str, ArmLook], run: str, pro
     named = [(f"{looks[arm].label}, {kind}", _of(points, kind, arm)) for kind, arm in curves]
     finding = " ".join(_finding(rows, name) for name, rows in named)
     note, title = _note(points, len(every) - len(curves)), _title(points)
-    decorate(figure, title, note, provenance, run)
+    style.decorate(figure, title, note, provenance, run)
     emulated = Provenance.EMULATED in provenance
-    caption = brief(provenance, _caption(points, len(curves)))
-    description = brief(provenance, f"{finding} {note}")
+    caption = style.brief(provenance, _caption(points, len(curves)))
+    description = style.brief(provenance, f"{finding} {note}")
     alt = f"Lines of {'emulated ' if emulated else ''}latency over the rate held. {title}."
-    return Picture("load-curve", title, caption, alt, figure, points, provenance, run, description)
+    return style.Picture("load-curve", title, caption, alt, figure, points, provenance, run, description)
 
 
 def _masked(points: pd.DataFrame) -> pd.DataFrame:
@@ -115,16 +106,16 @@ def _note(points: pd.DataFrame, left_out: int) -> str:
     return " ".join(notes + [f"Not drawn: {many(left_out, 'more curve')}."] * (left_out > 0))
 
 
-def _panel(axes: Axes, rows: pd.DataFrame, look: ArmLook) -> None:
+def _panel(axes: Axes, rows: pd.DataFrame, look: style.ArmLook) -> None:
     for column in QUANTILES:
         _quantile(axes, rows[rows[column].notna()], column, look)
     _rates(axes, rows, float(rows["cap_iops"].median()))
-    axes.grid(color=FAINT, linewidth=0.7)
+    axes.grid(color=style.FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.set_ylabel("Latency, ms")
 
 
-def _quantile(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> None:
+def _quantile(axes: Axes, rows: pd.DataFrame, column: str, look: style.ArmLook) -> None:
     """Draw trials that have a percentile, with a line through their medians."""
     if rows.empty:
         return
@@ -133,12 +124,12 @@ def _quantile(axes: Axes, rows: pd.DataFrame, column: str, look: ArmLook) -> Non
     axes.plot(medians["iops"], medians[column], color=look.colour, linestyle=line, linewidth=1.8)
     for kept, marker in ((True, "o"), (False, "x")):
         some = rows[rows["kept"] == kept]
-        face = look.colour if filled or not kept else GROUND
+        face = look.colour if filled or not kept else style.GROUND
         axes.plot(some["iops"], some[column], linestyle="none", marker=marker, markersize=4.5,
                   markerfacecolor=face, markeredgecolor=look.colour, markeredgewidth=1.1)  # fmt: skip
     end = medians.iloc[-1]
     axes.annotate(name, (end["iops"], end[column]), (9, 0), textcoords="offset points", va="center",
-                  fontsize=10, color=INK)  # fmt: skip
+                  fontsize=10, color=style.INK)  # fmt: skip
 
 
 def _rates(axes: Axes, rows: pd.DataFrame, cap: float) -> None:
@@ -150,10 +141,10 @@ def _rates(axes: Axes, rows: pd.DataFrame, cap: float) -> None:
         axes.set_xlabel("IOPS held; no cap is known")
         return
     axes.set_xlim(0, max(REACH * cap, 1.02 * float(rows["iops"].max())))
-    axes.axvline(cap, color=INK, linestyle=":", linewidth=1.4)
+    axes.axvline(cap, color=style.INK, linestyle=":", linewidth=1.4)
     axes.annotate(rows["cap_words"].iloc[0], (cap, 1.0), (-5, -8), xycoords=("data", "axes fraction"),
-                  textcoords="offset points", ha="right", va="center", fontsize=10, color=INK,
-                  bbox={"facecolor": GROUND, "edgecolor": "none", "pad": 1.0})  # fmt: skip
+                  textcoords="offset points", ha="right", va="center", fontsize=10, color=style.INK,
+                  bbox={"facecolor": style.GROUND, "edgecolor": "none", "pad": 1.0})  # fmt: skip
     places = _with_room(axes, [*(rate for rate in rates if rate < cap), cap])
     axes.set_xticks(places, [f"{100 * rate / cap:.0f} %\n{rate:,.0f}" for rate in places])
     axes.set_xlabel("Rate held, of the cap and in IOPS")

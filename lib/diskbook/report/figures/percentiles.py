@@ -11,19 +11,7 @@ from diskbook.design import grid, held_rate
 from diskbook.design.totals import measured_rows
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many, reach
-from diskbook.report.figures.style import (
-    FAINT,
-    INK,
-    RC,
-    ArmLook,
-    Picture,
-    brief,
-    decorate,
-    is_narrow,
-    legend_below,
-    new_figure,
-    redrawable,
-)
+from diskbook.report.figures import style
 from diskbook.stats import percentiles
 
 TICKS = {0.5: "50 %", 0.9: "90 %", 0.99: "99 %", 0.999: "99.9 %", 0.9999: "99.99 %", 0.99999: "99.999 %"}
@@ -32,15 +20,15 @@ NEXT = 0.35
 """Part of a nine by which an axis reaches beyond the data, where there is a tick."""
 
 
-@redrawable
+@style.redrawable
 def tail(
     bins: pd.DataFrame,
     trials: pd.DataFrame,
-    looks: Mapping[str, ArmLook],
+    looks: Mapping[str, style.ArmLook],
     words: Mapping[str, str],
     workloads: Sequence[str],
     run: str,
-) -> Picture:
+) -> style.Picture:
     """Draw latency percentiles of all I/Os of a cell from p50 on, a panel a workload, a line an arm.
 
     A line stops where fewer than 10 I/Os lie beyond. Latency is total latency (fio's lat) per I/O. In a
@@ -49,8 +37,10 @@ def tail(
     """
     starts = held_rate.starts(measured_rows(trials))
     data = curves(percentiles.merge(bins, trials), workloads)
-    figure, panels = new_figure(1.2 + (3.4 if is_narrow() else 2.75) * len(workloads), len(workloads))
-    with mpl.rc_context(RC):
+    figure, panels = style.new_figure(
+        1.2 + (3.4 if style.is_narrow() else 2.75) * len(workloads), len(workloads)
+    )
+    with mpl.rc_context(style.RC):
         for axes, workload in zip(panels, workloads, strict=True):
             _panel(axes, data[data["workload"] == workload], looks, data)
             start = f" ({starts[workload]})" if workload in starts else ""
@@ -58,18 +48,18 @@ def tail(
     note = "All I/Os of all finished trials, not a typical trial; a line ends where fewer than 10 lie beyond."
     provenance = "+".join(sorted(set(trials["provenance"])))
     title = _title(data, words, workloads)
-    decorate(figure, title, note, provenance, run)
+    style.decorate(figure, title, note, provenance, run)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     named = {name: f"{words.get(name, name)} ({start})" for name, start in starts.items()}
     finding = _finding(data, looks, {**words, **named}, workloads)
     kind = f"Percentiles of {'emulated ' if emulated else ''}latency as lines, one per arm"
     alt = f"{kind}. {title}."
     arms = data["arm"].nunique()
-    short = brief(
+    short = style.brief(
         provenance, f"Total latency of all I/Os, {many(arms, 'arm')}; a line ends where 10 I/Os lie beyond."
     )
     description = f"{emulated}{finding} {note}"
-    return Picture("percentiles", title, short, alt, figure, data, provenance, run, description)
+    return style.Picture("percentiles", title, short, alt, figure, data, provenance, run, description)
 
 
 def _title(data: pd.DataFrame, words: Mapping[str, str], workloads: Sequence[str]) -> str:
@@ -116,7 +106,7 @@ def _curve(workload: str, arm: str, group: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _panel(axes: Axes, data: pd.DataFrame, looks: Mapping[str, ArmLook], every: pd.DataFrame) -> None:
+def _panel(axes: Axes, data: pd.DataFrame, looks: Mapping[str, style.ArmLook], every: pd.DataFrame) -> None:
     """Draw a panel; its axes are those of all panels, which are compared."""
     axes.set_yscale("log")
     ends: list[tuple[float, float, str]] = []
@@ -133,7 +123,7 @@ def _panel(axes: Axes, data: pd.DataFrame, looks: Mapping[str, ArmLook], every: 
     axes.set_xticks([-np.log10(1 - quantile) for quantile in shown], [TICKS[quantile] for quantile in shown])
     axes.set_xlim(np.log10(2) - 0.03, furthest + 0.03)
     _latency_ticks(axes, every["lat_ms"])
-    axes.grid(color=FAINT, linewidth=0.7)
+    axes.grid(color=style.FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.set_xlabel("Part of the I/Os that are faster")
     axes.set_ylabel("Total latency, ms")
@@ -151,10 +141,10 @@ def _latency_ticks(axes: Axes, lat_ms: pd.Series) -> None:
     axes.set_yticks([], minor=True)
 
 
-def _labels(axes: Axes, ends: list[tuple[float, float, str]], looks: Mapping[str, ArmLook]) -> None:
+def _labels(axes: Axes, ends: list[tuple[float, float, str]], looks: Mapping[str, style.ArmLook]) -> None:
     """Name each line right of the plot, at its end, moved apart where ends are close; on a phone below."""
-    if is_narrow():
-        legend_below(axes, axes.get_lines(), [looks[arm].label for _, _, arm in ends])
+    if style.is_narrow():
+        style.legend_below(axes, axes.get_lines(), [looks[arm].label for _, _, arm in ends])
         return
     low, high = (float(np.log(value)) for value in axes.get_ylim())
     order = sorted(ends, key=lambda end: end[1])
@@ -165,7 +155,9 @@ def _labels(axes: Axes, ends: list[tuple[float, float, str]], looks: Mapping[str
         axes.plot(
             [1.01, 1.05, 1.09], [height] * 3, transform=axes.transAxes, clip_on=False, markevery=[1], **sample
         )
-        axes.text(1.11, height, look.label, transform=axes.transAxes, va="center", fontsize=10, color=INK)
+        axes.text(
+            1.11, height, look.label, transform=axes.transAxes, va="center", fontsize=10, color=style.INK
+        )
 
 
 def apart(heights: Sequence[float], gap: float) -> list[float]:
@@ -187,7 +179,7 @@ def _top(group: list[float], gap: float) -> float:
 
 
 def _finding(
-    data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], workloads: Sequence[str]
+    data: pd.DataFrame, looks: Mapping[str, style.ArmLook], words: Mapping[str, str], workloads: Sequence[str]
 ) -> str:
     parts = []
     for workload in workloads:

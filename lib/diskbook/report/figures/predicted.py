@@ -9,31 +9,20 @@ from matplotlib.axes import Axes
 
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
-from diskbook.report.figures import scales
-from diskbook.report.figures.style import (
-    FAINT,
-    RC,
-    ArmLook,
-    Picture,
-    brief,
-    decorate,
-    is_narrow,
-    new_figure,
-    redrawable,
-)
+from diskbook.report.figures import scales, style
 from diskbook.stats import limits
 
 UNITS = {"iops": ("iops", "predicted_iops", "IOPS"), "mb_s": ("mb_s", "predicted_mb_s", "MB/s (10^6 bytes)")}
 
 
-@redrawable
+@style.redrawable
 def drives(
     trials: pd.DataFrame,
     predictions: pd.DataFrame,
-    looks: Mapping[str, ArmLook],
+    looks: Mapping[str, style.ArmLook],
     load: tuple[str, str, str, str],
     run: str,
-) -> Picture:
+) -> style.Picture:
     """Draw every trial's rate of a workload by arm, and a bar where the lowest limit lies.
 
     - `trials`: table of a run.
@@ -47,21 +36,27 @@ def drives(
     data = totals.loc[totals["workload"] == workload, ["workload", "arm", "trial", "iops", "mb_s"]]
     data = data.merge(predictions[["arm", "workload", "predicted_iops", "predicted_mb_s", "by"]])
     arms = [arm for arm in looks if arm in set(data["arm"])]
-    figure, (axes,) = new_figure(2.0 + (0.36 if is_narrow() else 0.27) * len(arms))
-    with mpl.rc_context(RC):
+    figure, (axes,) = style.new_figure(2.0 + (0.36 if style.is_narrow() else 0.27) * len(arms))
+    with mpl.rc_context(style.RC):
         _panel(axes, data, arms, looks, kind)
     note = "Each mark is one trial; black bars: the lowest of all limits in force, or outstanding / latency."
     provenance = "+".join(sorted(set(trials["provenance"])))
     title, finding = _title(data, kind, words), _finding(data, kind, words, looks)
-    decorate(figure, title, note, provenance, run)
+    style.decorate(figure, title, note, provenance, run)
     made = "emulated " * (Provenance.EMULATED in provenance)
     alt = f"Measured {made}rates as dots by arm, and predicted limits as bars. {title}."
-    short = brief(provenance, f"Rates of {many(len(data), 'trial')}, {words}; bars are limits in force.")
-    description = brief(provenance, f"{finding} {note}")
-    return Picture(slug, title, short, alt, figure, data.reset_index(drop=True), provenance, run, description)
+    short = style.brief(
+        provenance, f"Rates of {many(len(data), 'trial')}, {words}; bars are limits in force."
+    )
+    description = style.brief(provenance, f"{finding} {note}")
+    return style.Picture(
+        slug, title, short, alt, figure, data.reset_index(drop=True), provenance, run, description
+    )
 
 
-def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook], kind: str) -> None:
+def _panel(
+    axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, style.ArmLook], kind: str
+) -> None:
     measured, predicted, unit = UNITS[kind]
     for place, arm in enumerate(arms):
         rows = data[data["arm"] == arm]
@@ -76,7 +71,7 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
     reach = np.nanmax([*data[measured], *data[predicted], 1.0]) if len(data) else 1.0
     axes.set_xlim(0, 1.06 * float(reach))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.grid(axis="x", color=FAINT, linewidth=0.7)
+    axes.grid(axis="x", color=style.FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)
     axes.set_xlabel(unit)
@@ -94,7 +89,7 @@ def _title(data: pd.DataFrame, kind: str, words: str) -> str:
     return f"{words}: the lowest limit in force sets the rate of {within} of {many(known, 'drive')}"
 
 
-def _finding(data: pd.DataFrame, kind: str, words: str, looks: Mapping[str, ArmLook]) -> str:
+def _finding(data: pd.DataFrame, kind: str, words: str, looks: Mapping[str, style.ArmLook]) -> str:
     (within, known), medians = _within(data, kind), data.groupby("arm")[UNITS[kind][0]].median()
     if not known:
         return f"{words}: nothing was predicted."

@@ -11,27 +11,14 @@ from matplotlib.axes import Axes
 
 from diskbook.facts import quantities
 from diskbook.facts.quantities import many
-from diskbook.report.figures import scales
+from diskbook.report.figures import scales, style
 from diskbook.report.figures.scales import percent, value_words
-from diskbook.report.figures.style import (
-    FAINT,
-    GREY,
-    INK,
-    RC,
-    Picture,
-    brief,
-    decorate,
-    is_narrow,
-    new_figure,
-    redrawable,
-    rows_above,
-)
 
 ROW_IN, NARROW_ROW_IN, HEAD_IN, LINE_IN = 0.34, 0.5, 1.5, 0.2
 NAME_CHARACTERS, HEADING_CHARACTERS = 30, 70
 
 
-@redrawable
+@style.redrawable
 def runs_forest(
     rows: Sequence[Mapping[str, Any]],
     spreads: Mapping[str, str],
@@ -39,7 +26,7 @@ def runs_forest(
     title: str,
     provenance: str,
     source: str,
-) -> Picture:
+) -> style.Picture:
     """Draw the ratios of runs with their intervals, one panel a comparison.
 
     - `rows`: `comparison` in words, `run` (its letter), `ratio`, `ci_low`, `ci_high`, `level`,
@@ -54,20 +41,24 @@ def runs_forest(
     groups = {str(name): group for name, group in data.groupby("comparison", sort=False)}
     heights = [len(group) + 2 for group in groups.values()]
     heading_lines = [_heading(name, spreads) for name in groups]
-    row_in = NARROW_ROW_IN if is_narrow() else ROW_IN
+    row_in = NARROW_ROW_IN if style.is_narrow() else ROW_IN
     extra = LINE_IN * sum(text.count("\n") + 1 for text in heading_lines)
-    figure, panels = new_figure(HEAD_IN + row_in * sum(heights) + extra, len(groups), height_ratios=heights)
-    with mpl.rc_context(RC):
+    figure, panels = style.new_figure(
+        HEAD_IN + row_in * sum(heights) + extra, len(groups), height_ratios=heights
+    )
+    with mpl.rc_context(style.RC):
         limits = scales.reach(rows)
         for axes, heading, group in zip(panels, heading_lines, groups.values(), strict=True):
             _panel(axes, heading, group, names, limits)
         panels[-1].set_xlabel("Change")
     note = _note(data)
-    decorate(figure, title, note, provenance, source)
+    style.decorate(figure, title, note, provenance, source)
     rows_of = many(len(groups), "comparison")
-    caption = brief(provenance, f"Changes in {rows_of} of {many(len(names), 'run')}, the first run above.")
+    caption = style.brief(
+        provenance, f"Changes in {rows_of} of {many(len(names), 'run')}, the first run above."
+    )
     description, alt = _description(groups, spreads, names, note), _alt(groups, names, title)
-    return Picture("runs", title, caption, alt, figure, data, provenance, source, description)
+    return style.Picture("runs", title, caption, alt, figure, data, provenance, source, description)
 
 
 def _heading(name: str, spreads: Mapping[str, str]) -> str:
@@ -84,7 +75,9 @@ def _panel(
     ends = (scales.FASTER, scales.SLOWER) if first["is_latency"] else ("← less", "more →")
     scales.set_axis(axes, limits, "", ends)
     if not np.isnan(first["ci_low"]):
-        axes.axvspan(percent(first["ci_low"]), percent(first["ci_high"]), color=FAINT, alpha=0.6, linewidth=0)
+        axes.axvspan(
+            percent(first["ci_low"]), percent(first["ci_high"]), color=style.FAINT, alpha=0.6, linewidth=0
+        )
     for place, row in enumerate(records):
         _row(axes, place, row)
     labels = [_name(row["run"], names) for row in records]
@@ -93,17 +86,17 @@ def _panel(
     axes.set_ylim(len(records) - 0.4, -0.6)
     axes.spines["left"].set_visible(False)
     axes.set_title(heading, loc="left", fontsize=10, fontweight="bold", wrap=False)
-    if is_narrow():
-        rows_above(axes, 1)
+    if style.is_narrow():
+        style.rows_above(axes, 1)
 
 
 def _row(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:
     right = axes.get_yaxis_transform()
     if np.isnan(row["ratio"]):
-        axes.text(1.02, place, "refused", transform=right, va="center", fontsize=10, color=GREY)
+        axes.text(1.02, place, "refused", transform=right, va="center", fontsize=10, color=style.GREY)
         return
     scales.bar(axes, place, row, bool(row["differs"]))
-    axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=INK)
+    axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=style.INK)
 
 
 def _name(letter: str, names: Mapping[str, str]) -> str:

@@ -11,16 +11,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
 from diskbook.facts import quantities
-from diskbook.report.figures.style import (
-    FAINT,
-    GREY,
-    GROUND,
-    INK,
-    ON_COLOUR,
-    is_narrow,
-    legend_below,
-    verdict_look,
-)
+from diskbook.report.figures import style
 
 EDGE_PT, LINE_PT = 3.2, 1.4
 OVER_MARKS = 5.0
@@ -29,14 +20,14 @@ OVER_MARKS = 5.0
 
 def upright(axes: Axes, places: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
     """Draw an interval of the vertical axis at each place, with a white edge that parts it from marks."""
-    axes.vlines(places, low, high, color=GROUND, linewidth=EDGE_PT, zorder=OVER_MARKS)
-    axes.vlines(places, low, high, color=INK, linewidth=LINE_PT, zorder=OVER_MARKS + 1)
+    axes.vlines(places, low, high, color=style.GROUND, linewidth=EDGE_PT, zorder=OVER_MARKS)
+    axes.vlines(places, low, high, color=style.INK, linewidth=LINE_PT, zorder=OVER_MARKS + 1)
 
 
 def level(axes: Axes, places: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
     """Draw an interval of the horizontal axis at each place, as `upright` does."""
-    axes.hlines(places, low, high, color=GROUND, linewidth=EDGE_PT, zorder=OVER_MARKS)
-    axes.hlines(places, low, high, color=INK, linewidth=LINE_PT, zorder=OVER_MARKS + 1)
+    axes.hlines(places, low, high, color=style.GROUND, linewidth=EDGE_PT, zorder=OVER_MARKS)
+    axes.hlines(places, low, high, color=style.INK, linewidth=LINE_PT, zorder=OVER_MARKS + 1)
 
 
 APART = 10.0
@@ -72,15 +63,15 @@ def reach(rows: Sequence[Mapping[Any, Any]]) -> tuple[float, float]:
 def set_axis(axes: Axes, limits: tuple[float, float], name: str, ends: tuple[str, str]) -> None:
     """Scale an axis and name it and its ends; 0, no change, is a line."""
     axes.set_xlim(*limits)
-    axes.xaxis.set_major_locator(MaxNLocator(3 if is_narrow() else 4, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_locator(MaxNLocator(3 if style.is_narrow() else 4, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+.3g} %" if value else "0"))
-    axes.grid(axis="x", color=FAINT, linewidth=0.7, zorder=-1)
+    axes.grid(axis="x", color=style.FAINT, linewidth=0.7, zorder=-1)
     axes.set_axisbelow(True)
-    axes.axvline(0.0, color=INK, linewidth=1, zorder=0)
+    axes.axvline(0.0, color=style.INK, linewidth=1, zorder=0)
     axes.set_xlabel(name, labelpad=16)
     for where, (side, words) in enumerate(zip(("left", "right"), ends, strict=True)):
         axes.annotate(words, (where, 0), xycoords="axes fraction", xytext=(0, -20), va="top", ha=side,
-                      textcoords="offset points", fontsize=10, color=INK)  # fmt: skip
+                      textcoords="offset points", fontsize=10, color=style.INK)  # fmt: skip
 
 
 def bar(axes: Axes, place: float, row: Mapping[Any, Any], is_difference: bool) -> bool:
@@ -88,7 +79,7 @@ def bar(axes: Axes, place: float, row: Mapping[Any, Any], is_difference: bool) -
 
     One that lies beyond the axis is an arrow at its end.
     """
-    colour, marks = verdict_look(is_difference)
+    colour, marks = style.verdict_look(is_difference)
     change, (low, high) = percent(row["ratio"]), axes.get_xlim()
     if not low <= change <= high:
         above = change > high
@@ -105,15 +96,15 @@ def bar(axes: Axes, place: float, row: Mapping[Any, Any], is_difference: bool) -
 def colour_key(axes: Axes, colours: Colormap, doublings: float, lines: int = 1) -> None:
     """Set the key of colours below a panel: from halving to doubling, or as far as they reach."""
     steps = np.linspace(-doublings, doublings, 5)
-    patches = [Patch(facecolor=colours((step / doublings + 1) / 2), edgecolor=GREY) for step in steps]
+    patches = [Patch(facecolor=colours((step / doublings + 1) / 2), edgecolor=style.GREY) for step in steps]
     labels = [f"{percent(2.0**step):+.0f} %" if step else "0" for step in steps]
-    legend_below(axes, patches, labels, 3 if is_narrow() else 5, lines)
+    style.legend_below(axes, patches, labels, 3 if style.is_narrow() else 5, lines)
 
 
 def ink(face: Any) -> str:
     """Return the colour of letters that can be read on a cell."""
     red, green, blue = to_rgb(face)
-    return INK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else ON_COLOUR
+    return style.INK if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else style.ON_COLOUR
 
 
 def value_words(row: Mapping[Any, Any]) -> str:

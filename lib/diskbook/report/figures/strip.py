@@ -11,20 +11,8 @@ from matplotlib.figure import Figure
 from diskbook.design.schema import EARLY
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
-from diskbook.report.figures import scales
+from diskbook.report.figures import scales, style
 from diskbook.report.figures.scales import equal_x
-from diskbook.report.figures.style import (
-    FAINT,
-    GREY,
-    RC,
-    ArmLook,
-    Picture,
-    brief,
-    decorate,
-    is_narrow,
-    new_figure,
-    redrawable,
-)
 from diskbook.stats import limits
 
 SPREAD = 0.72
@@ -33,15 +21,15 @@ HEAD_IN, PANEL_IN, LANE_IN, NAME_IN = 1.1, 0.75, 0.13, 0.2
 """Heights of title and note, of what a panel has besides its rows, of a replicate, and between arms."""
 
 
-@redrawable
+@style.redrawable
 def strip(
     trials: pd.DataFrame,
-    looks: Mapping[str, ArmLook],
+    looks: Mapping[str, style.ArmLook],
     words: Mapping[str, str],
     workloads: Sequence[str],
     title: str,
     run: str,
-) -> Picture:
+) -> style.Picture:
     """Draw the mean total latency of every finished trial, a panel a workload, a line a replicate.
 
     - `trials`: table of a run.
@@ -54,7 +42,7 @@ def strip(
     data = data[["workload", "arm", "replicate", "block", "trial", "lat_mean_ms"]].reset_index(drop=True)
     arms = [arm for arm in looks if arm in set(data["arm"])]
     figure, panels = _strips(data, workloads)
-    with mpl.rc_context(RC):
+    with mpl.rc_context(style.RC):
         for axes, workload in zip(panels, workloads, strict=True):
             _panel(axes, data[data["workload"] == workload], arms, looks)
             axes.set_xlabel("Mean latency of a trial, ms")
@@ -62,7 +50,7 @@ def strip(
         equal_x(panels)
     note = _note(data, trials)
     provenance = "+".join(sorted(set(trials["provenance"])))
-    decorate(figure, title, note, provenance, run)
+    style.decorate(figure, title, note, provenance, run)
     emulated = "Emulated, not measured on Azure. " if Provenance.EMULATED in provenance else ""
     caption = f"{emulated}{_medians(data, looks, words, workloads)} {note}"
     number = many(len(workloads), "panel")
@@ -70,18 +58,18 @@ def strip(
     alt = f"Mean latency of {many(len(data), f'{made}trial')} as dots by arm, in {number}. {title}."
     trials_of = many(len(data), "trial")
     words_of = f"Mean total latency of {trials_of} by arm, in {number}; black lines are medians."
-    return Picture(
-        "all-trials", title, brief(provenance, words_of), alt, figure, data, provenance, run, caption
+    return style.Picture(
+        "all-trials", title, style.brief(provenance, words_of), alt, figure, data, provenance, run, caption
     )
 
 
 def _strips(data: pd.DataFrame, workloads: Sequence[str]) -> tuple[Figure, list[Axes]]:
     """Make a figure, a panel a workload, each as high as its arms and their replicates need."""
     lanes = max(1, data["replicate"].nunique())
-    row_in = max(LANE_IN * lanes, LANE_IN + 0.1 * is_narrow()) + NAME_IN
+    row_in = max(LANE_IN * lanes, LANE_IN + 0.1 * style.is_narrow()) + NAME_IN
     arms = data.groupby("workload")["arm"].nunique()
     heights = [PANEL_IN + row_in * max(1, int(arms.get(name, 1))) for name in workloads] or [PANEL_IN]
-    return new_figure(HEAD_IN + sum(heights), len(heights), height_ratios=heights)
+    return style.new_figure(HEAD_IN + sum(heights), len(heights), height_ratios=heights)
 
 
 def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:
@@ -95,7 +83,7 @@ def _note(data: pd.DataFrame, trials: pd.DataFrame) -> str:
     return f"{note} Not drawn: {many(absent, 'trial')} that failed or whose block was not finished."
 
 
-def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, ArmLook]) -> None:
+def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, style.ArmLook]) -> None:
     """Draw the latency of each trial by arm, fastest first, a line a replicate, with the arm's median."""
     medians = data.groupby("arm")["lat_mean_ms"].median().sort_values()
     arms = [str(arm) for arm in medians.index] or arms
@@ -106,7 +94,9 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
         for lane, replicate in zip(place + lanes, replicates, strict=True):
             trials = rows.loc[rows["replicate"] == replicate, "lat_mean_ms"]
             if len(trials):
-                axes.plot([trials.min(), trials.max()], [lane, lane], color=GREY, linewidth=0.9, zorder=1)
+                axes.plot(
+                    [trials.min(), trials.max()], [lane, lane], color=style.GREY, linewidth=0.9, zorder=1
+                )
             axes.plot(trials, [lane] * len(trials), **looks[arm].marks(4.5))
         if len(rows):
             scales.upright(axes, [medians[arm]], [place - 0.42], [place + 0.42])
@@ -114,13 +104,13 @@ def _panel(axes: Axes, data: pd.DataFrame, arms: list[str], looks: Mapping[str, 
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(arms) - 0.4, -0.6)
     axes.set_xlim(0, 1.06 * (data["lat_mean_ms"].max() if len(data) else 1.0))
-    axes.grid(axis="x", color=FAINT, linewidth=0.7)
+    axes.grid(axis="x", color=style.FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)
 
 
 def _medians(
-    data: pd.DataFrame, looks: Mapping[str, ArmLook], words: Mapping[str, str], workloads: Sequence[str]
+    data: pd.DataFrame, looks: Mapping[str, style.ArmLook], words: Mapping[str, str], workloads: Sequence[str]
 ) -> str:
     parts = []
     for workload in workloads:

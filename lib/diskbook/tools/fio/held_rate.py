@@ -27,17 +27,9 @@ import numpy as np
 
 from diskbook.design import rate_windows
 from diskbook.facts.units import NS_PER_MS
+from diskbook.tools import record
 from diskbook.tools.fio.latency import index_value
 from diskbook.tools.fio.log import EPOCH_MS, GREATEST_S, Ints, Rows, parsed
-from diskbook.tools.record import (
-    Direction,
-    Floats,
-    Intended,
-    Measurement,
-    Series,
-    UnusableError,
-    percentile_ns,
-)
 
 DIRECTIONS = {0: "read", 1: "write"}
 # A double's bits from the 46th on are its exponent and the first 6 bits after the leading one: fio's own
@@ -55,7 +47,7 @@ class _Sums:
 
     bins: Ints = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     count: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    total: Floats = field(default_factory=lambda: np.zeros(0))
+    total: record.Floats = field(default_factory=lambda: np.zeros(0))
     squares: float = 0.0
     last_ms: int = 0
     least: int = 2**62
@@ -66,8 +58,8 @@ class _Sums:
 class LatencyLog:
     """What a log of single I/Os says: directions and one-second series, and flags."""
 
-    directions: dict[str, Direction]
-    series: dict[str, Series]
+    directions: dict[str, record.Direction]
+    series: dict[str, record.Series]
     block_size_bytes: int | None
     flags: tuple[str, ...]
 
@@ -93,12 +85,12 @@ def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
         if sizes is None and len(rows.size_bytes):
             sizes = np.unique(rows.size_bytes)
             if rows.averaged:
-                raise UnusableError(source, "it holds averages over intervals, not single I/Os")
+                raise record.UnusableError(source, "it holds averages over intervals, not single I/Os")
         _add(sums, rows, unit_ns)
         flags += block.flags
     directions = {DIRECTIONS[code]: part for code, part in sorted(sums.items()) if code in DIRECTIONS}
     if not directions or sizes is None:
-        raise UnusableError(source, "there is no read or write in it")
+        raise record.UnusableError(source, "there is no read or write in it")
     runtime_ms = float(max(1, *(part.last_ms for part in sums.values())))
     return LatencyLog(
         {name: _direction(part, runtime_ms) for name, part in directions.items()},
@@ -118,7 +110,7 @@ def _since(rows: Rows, start_ms: int, source: str) -> Rows:
     """Rows with times since the start; those of a log must all be of one kind."""
     time_ms = np.maximum(rows.time_ms - start_ms, 0) if start_ms else rows.time_ms
     if len(time_ms) and time_ms.max() > GREATEST_S * 1000:
-        raise UnusableError(source, f"its times are more than {GREATEST_S:,} s apart")
+        raise record.UnusableError(source, f"its times are more than {GREATEST_S:,} s apart")
     return replace(rows, time_ms=time_ms)
 
 
@@ -162,12 +154,12 @@ def _grow(part: _Sums, length: int) -> None:
         part.total = np.concatenate([part.total, np.zeros(more)])
 
 
-def _direction(part: _Sums, runtime_ms: float) -> Direction:
+def _direction(part: _Sums, runtime_ms: float) -> record.Direction:
     ios = int(part.count.sum())
     mean_ns = float(part.total.sum()) / ios
     bins = {index_value(int(index)): int(part.bins[index]) for index in np.flatnonzero(part.bins)}
-    p50, p99, p999 = percentile_ns(bins, 0.5, 0.99, 0.999)
-    return Direction(
+    p50, p99, p999 = record.percentile_ns(bins, 0.5, 0.99, 0.999)
+    return record.Direction(
         ios=ios,
         iops=ios / runtime_ms * 1000,
         bw_bytes=math.nan,
@@ -183,13 +175,13 @@ def _direction(part: _Sums, runtime_ms: float) -> Direction:
     )
 
 
-def _series(part: _Sums, seconds: int) -> Series:
+def _series(part: _Sums, seconds: int) -> record.Series:
     """IOPS and mean latency of each whole second of the log."""
     _grow(part, seconds)
     count, total = part.count[:seconds], part.total[:seconds]
     with np.errstate(all="ignore"):
         mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return Series(np.arange(1.0, len(count) + 1), count.astype(float), mean / NS_PER_MS)
+    return record.Series(np.arange(1.0, len(count) + 1), count.astype(float), mean / NS_PER_MS)
 
 
 _RESOLUTION_MS = 1.0
@@ -206,16 +198,16 @@ class _Stream:
     were never sent, and `kept` the part of the job's rate that was sent.
     """
 
-    due_ms: Floats
-    late_ms: Floats
-    own_ms: Floats
-    least_ms: Floats
-    unsent_ms: Floats
-    waited_ms: Floats
+    due_ms: record.Floats
+    late_ms: record.Floats
+    own_ms: record.Floats
+    least_ms: record.Floats
+    unsent_ms: record.Floats
+    waited_ms: record.Floats
     kept: float
 
 
-def with_schedule(measurement: Measurement, rows: Rows, series_s: float) -> Measurement:
+def with_schedule(measurement: record.Measurement, rows: Rows, series_s: float) -> record.Measurement:
     """Add latencies from the intended start, the rate by the schedule, its windows, and series.
 
     Only series where lateness is not told (see above): the latencies then are lower bounds.
@@ -244,7 +236,7 @@ def with_schedule(measurement: Measurement, rows: Rows, series_s: float) -> Meas
     )
 
 
-def series_of(rows: Rows, interval_s: float) -> dict[str, Series]:
+def series_of(rows: Rows, interval_s: float) -> dict[str, record.Series]:
     """Rates and mean latencies by interval, from single I/Os; an interval in which none ended has rate 0.
 
     A rest shorter than half an interval at the end is left out.
@@ -253,7 +245,7 @@ def series_of(rows: Rows, interval_s: float) -> dict[str, Series]:
     if number < 2:
         return {}
     place = (rows.time_ms / (1000 * interval_s)).astype(np.int64)
-    second: Floats = np.arange(1.0, number + 1) * interval_s
+    second: record.Floats = np.arange(1.0, number + 1) * interval_s
     series = {}
     for code, name in DIRECTIONS.items():
         chosen = (rows.direction == code) & (place < number)
@@ -262,7 +254,7 @@ def series_of(rows: Rows, interval_s: float) -> dict[str, Series]:
         count = np.bincount(place[chosen], minlength=number)
         total = np.bincount(place[chosen], rows.value[chosen].astype(np.float64), minlength=number)
         mean = np.where(count > 0, total / np.maximum(count, 1), np.nan) / NS_PER_MS
-        series[name] = Series(second, count / interval_s, mean)
+        series[name] = record.Series(second, count / interval_s, mean)
     return series
 
 
@@ -283,7 +275,7 @@ def _stream(job: Rows, code: int, rate: float, runtime_ms: float) -> _Stream:
     """Hold the I/Os of a job against their schedule."""
     gap = 1000.0 / rate
     own_ms = _in_order(job, code, gap)
-    due_ms: Floats = gap * np.arange(float(len(own_ms)))
+    due_ms: record.Floats = gap * np.arange(float(len(own_ms)))
     # Each begins when it is due, or when the one before it ends.
     worked_ms = np.cumsum(own_ms)
     end_ms = worked_ms + np.maximum.accumulate(due_ms - (worked_ms - own_ms))
@@ -292,7 +284,7 @@ def _stream(job: Rows, code: int, rate: float, runtime_ms: float) -> _Stream:
     holder = np.maximum(np.searchsorted(sent_ms, due_ms, side="right") - 1, 0)
     held_ms = np.where(is_late, end_ms[holder] - due_ms, 0.0) if len(own_ms) else own_ms
     last_ms = float(end_ms[-1]) if len(own_ms) else 0.0
-    unsent_ms: Floats = np.arange(gap * len(own_ms), min(runtime_ms, last_ms), gap)
+    unsent_ms: record.Floats = np.arange(gap * len(own_ms), min(runtime_ms, last_ms), gap)
     return _Stream(
         due_ms=due_ms,
         late_ms=np.where(is_late, sent_ms - due_ms, 0.0),
@@ -304,11 +296,11 @@ def _stream(job: Rows, code: int, rate: float, runtime_ms: float) -> _Stream:
     )
 
 
-def _in_order(job: Rows, code: int, gap: float) -> Floats:
+def _in_order(job: Rows, code: int, gap: float) -> record.Floats:
     """Latencies of the I/Os of the schedule, in the order sent: without those sent in the ramp."""
     chosen = job.direction == code
-    own_ms: Floats = job.value[chosen].astype(np.float64) / NS_PER_MS
-    sent_ms: Floats = job.time_ms[chosen].astype(np.float64) - own_ms
+    own_ms: record.Floats = job.value[chosen].astype(np.float64) / NS_PER_MS
+    sent_ms: record.Floats = job.time_ms[chosen].astype(np.float64) - own_ms
     order = np.argsort(sent_ms, kind="stable")
     # In the last ms of the ramp only the schedule tells: all I/Os after it seem to be a gap early.
     order = order[sent_ms[order] > -_RESOLUTION_MS]
@@ -316,12 +308,12 @@ def _in_order(job: Rows, code: int, gap: float) -> Floats:
     return own_ms[order[max(0, of_ramp) :]]
 
 
-def _began(sent_ms: Floats, gap: float) -> float:
+def _began(sent_ms: record.Floats, gap: float) -> float:
     """When the schedule began: the lower envelope of all I/Os, and not after the log's zero."""
     return float(min((sent_ms - gap * np.arange(len(sent_ms))).min(initial=0.0), 0.0))
 
 
-def _intended(streams: Sequence[_Stream]) -> Intended:
+def _intended(streams: Sequence[_Stream]) -> record.Intended:
     """Latencies from the intended start, all jobs together.
 
     An I/O that was due and not sent before the end has waited at least until then, and counts with that.
@@ -329,7 +321,7 @@ def _intended(streams: Sequence[_Stream]) -> Intended:
     lat_ms = _sorted([stream.own_ms + stream.late_ms for stream in streams], streams)
     least_ms = _sorted([stream.least_ms for stream in streams], streams)
     counts = np.bincount(bin_index(np.rint(lat_ms * NS_PER_MS).astype(np.int64)), minlength=_BINS)
-    return Intended(
+    return record.Intended(
         lat_mean_ms=float(lat_ms.mean()),
         lat_p50_ms=_percentile(lat_ms, 0.5),
         lat_p99_ms=_percentile(lat_ms, 0.99),
@@ -341,13 +333,13 @@ def _intended(streams: Sequence[_Stream]) -> Intended:
     )
 
 
-def _sorted(sent: Sequence[Floats], streams: Sequence[_Stream]) -> Floats:
+def _sorted(sent: Sequence[record.Floats], streams: Sequence[_Stream]) -> record.Floats:
     """Latencies of what was sent, and waits of what was not, sorted."""
-    every: Floats = np.sort(np.concatenate([*sent, *(stream.waited_ms for stream in streams)]))
+    every: record.Floats = np.sort(np.concatenate([*sent, *(stream.waited_ms for stream in streams)]))
     return every
 
 
-def _percentile(lat_ms: Floats, quantile: float) -> float:
+def _percentile(lat_ms: record.Floats, quantile: float) -> float:
     """Percentile by the rank that fio's own have."""
     return float(lat_ms[max(1, math.ceil(quantile * len(lat_ms) - 1e-9)) - 1])
 

@@ -215,10 +215,13 @@ def _billed(
     disk = ("disk", f"{played} {redundancy}", 1.0)
     if tier.family == "Premium" and not bursting:
         return (disk,)
-    share = _share(need, cached) * math.ceil(need.block_bytes / (256 * 1024)) / count
+    pieces = math.ceil(need.block_bytes / (16_384 if tier.family == "Standard" else 262_144))
+    share = _share(need, cached) * (min(16, pieces) if played in ("S70", "S80") else pieces) / count
     base = tier.iops if bursting else 0
     above = sum(max(0.0, share * rate - base) * s for rate, s in zip(need.iops, need.seconds, strict=True))
     use = above / float(sum(need.seconds)) * MONTH_H * 3600 / 1e4
+    per_hour = {"S4": 450_000, "S6": 858_000, "S70": 93_000_000, "S80": 110_000_000}.get(tier.tier, math.inf)
+    use = min(use, MONTH_H * per_hour / 1e4)
     if bursting:
         return disk, ("burst-enablement", redundancy, 1.0), ("burst-transactions", redundancy, use)
     return disk, ("operations", f"{tier.tier} LRS", use)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from diskbook.facts.errors import DiskbookError
 
 SAMPLES = paths.ROOT / "tests" / "samples" / "choose"
 _HEADS = {  # one device of 70 reads and 30 writes of 8 KiB a second, as each generation prints it
+    "5": ("Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s rkB/s wkB/s avgqu-sz", "0 0 70 30 1120 480 560 240 2"),
+    "tps": ("Device tps kB_read/s kB_wrtn/s kB_dscd/s kB_read aqu-sz", "100 560 240 0 1 2"),
+    "blocks": ("Device: tps Blk_read/s Blk_wrtn/s Blk_read Blk_wrtn aqu-sz", "100 1120 480 1 1 2"),
     "sectors": ("Device: rrqm/s wrqm/s r/s w/s rsec/s wsec/s avgrq-sz avgqu-sz", "0 0 70 30 1120 480 16 2"),
     "kB": ("Device: rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz avgqu-sz", "0 0 70 30 560 240 16 2"),
     "MB": ("Device r/s w/s rMB/s wMB/s rrqm/s aqu-sz", "70 30 0.546875 0.234375 0 2"),
@@ -50,6 +54,7 @@ def test_every_generation_gives_the_same_load(generation: str) -> None:
     assert trace.seconds.tolist() == [5, 5]
     assert any("since boot" in note for note in trace.notes)
     assert any("discards" in note for note in trace.notes) == (generation == "12")
+    assert any("their bytes split them" in note for note in trace.notes) == ("tps" in head)
 
 
 def test_a_disk_counts_once_beside_its_partitions_and_mapped_devices() -> None:
@@ -115,6 +120,53 @@ def test_exports_of_azure_monitor_are_read() -> None:
     assert any("lack a value" in note for note in ask.read_file(SAMPLES / "monitor.json").notes)
 
 
+_LOAD = {
+    "Read Operations/Sec": 70,
+    "Write Operations/Sec": 30,
+    "Read Bytes/sec": 573440,
+    "Write Bytes/sec": 245760,
+}
+
+
+def _records() -> list[dict[str, object]]:
+    return [
+        {"time": f"2026-11-27T10:{minute:02}:00.0000000Z", "resourceId": "/X/VM1", "timeGrain": "PT5M",
+         "metricName": f"Data Disk {name}", "average": value, "total": 5 * value}
+        for name, value in _LOAD.items() for minute in (10, 5, 0)
+    ]  # fmt: skip
+
+
+_HEAD = "TimeGenerated [UTC],ResourceId,MetricName,Average,Total,TimeGrain"
+
+
+def _line(record: dict[str, object]) -> str:
+    """A record as Log Analytics exports it."""
+    keys = ("time", "resourceId", "metricName", "average", "total", "timeGrain")
+    return ",".join(str(record[key]) for key in keys)
+
+
+def _chart(heads: list[str], cells: str) -> str:
+    return "\n".join([",".join(["Time", *heads]), *(f"10:{minute:02},{cells}" for minute in (0, 5, 10))])
+
+
+_SUMS = ["Disk Read Operations/Sec (Avg)", "Disk Write Operations/Sec (Avg)", "Disk Read Bytes (Sum)"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(json.dumps(record) for record in _records()),  # as diagnostic settings write them
+        json.dumps({"records": [{**record, "average": None} for record in _records()]}),
+        "\n".join([_HEAD, *map(_line, _records())]),
+        _chart([*_SUMS, "Disk Read Bytes (Max)", "Disk Write Bytes (Sum)"], "70,30,172032000,9e9,73728000"),
+    ],
+)  # fmt: skip
+def test_records_and_sums_over_minutes_are_means_of_a_second(text: str) -> None:
+    trace = _read(text)
+    assert trace.iops.tolist() == [100] * 3 and trace.seconds.tolist() == [300] * 3
+    assert trace.mb_s == pytest.approx([0.8192] * 3) and trace.reads == pytest.approx([0.7] * 3)
+
+
 def test_a_flat_top_is_told_and_a_ragged_one_is_not() -> None:
     demand = np.random.default_rng(1).lognormal(7, 0.8, 400)
     ones = np.ones(400)
@@ -151,6 +203,10 @@ def test_bursts_and_quantiles_are_of_time() -> None:
         ('{"value": 3}', "no answer of Azure Monitor"),
         ("Time,Data Disk Read Operations/Sec\n10:00,5\n10:01,6\n", "lacks writes"),
         ("Time,Data Disk Read Operations/Sec\n10:00,five\n", "is no number"),
+        ('Time,Data Disk Read Operations/Sec\n10:00,"1,234"\n', "is no number"),
+        ("PK\x03\x04\x14\x00", "Excel workbook; save its sheet as CSV"),
+        ("TimeGenerated,MetricName,Average\n10:00,Disk Read Bytes,five\n", "its records lack"),
+        (_chart(["Disk Read Bytes, vm1", "Disk Read Bytes, vm2"], "1,2"), "two columns have the metric"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(text: str, sentence: str) -> None:

@@ -176,7 +176,7 @@ def test_predicted_caps_hold_against_what_others_measured() -> None:
                 "size": "16TiB",
                 "survive": "machine",
             },
-            "D16s_v5+2xS60",
+            "D16s_v5+S70",
         ),
     ],
 )
@@ -185,6 +185,6 @@ def test_the_notebook_recomputes_the_sum(tmp_path: Path, parameters: dict[str, s
     source = paths.NOTEBOOKS / "9-choose.ipynb"
     papermill.execute_notebook(source, executed, parameters, progress_bar=False, cwd=paths.NOTEBOOKS)
     text = executed.read_text("utf-8")
-    assert f"{first},{'275.0' if not parameters else '1530.0'}" in text
+    assert f"{first},{'275.0' if not parameters else '2131.0'}" in text
     recomputed, chosen = re.search(r"recomputed ([\d,.]+), chosen ([\d,.]+) USD", text).groups()  # type: ignore[union-attr]
     assert recomputed == chosen

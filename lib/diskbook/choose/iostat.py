@@ -66,6 +66,9 @@ def read(text: str, where: str, device: str | None = None, interval_s: float | N
     if gone:
         notes.append(f"{_few(gone)} appeared or vanished in between; while absent they count as idle")
     own = [block.rows[name] for block in kept for name in disks if name in block.rows]
+    if any("tps" in row and "r/s" not in row for row in own):
+        told = "all count as reads" if any("" in _bytes(row) for row in own) else "their bytes split them"
+        notes.append(f"reads and writes are not counted apart, so {told}; iostat -x counts them")
     other = sum(row.get("d/s", 0.0) + row.get("f/s", 0.0) for row in own) / len(kept)
     if other > 0:
         notes.append(f"{other:,.3g} discards and flushes per second are not counted as I/O")
@@ -89,28 +92,33 @@ def _is_part(name: str, names: Sequence[str]) -> bool:
 
 
 def _columns(blocks: Sequence[_Block], name: str) -> dict[str, np.ndarray]:
-    """Rates of one device in every report."""
+    """Rates of one device in every report; transfers without a direction are split as their bytes are."""
     rows = [block.rows.get(name, {}) for block in blocks]
-    reads = [row.get("r/s", row.get("tps", 0.0)) for row in rows]
+    moved = [_bytes(row) for row in rows]
+    shares = [each.get("w", 0.0) / (sum(each.values()) or 1.0) for each in moved]
     known = [
         next((row[key] for key in ("aqu-sz", "avgqu-sz") if key in row), np.nan if row else 0.0)
         for row in rows
     ]
+    tps = [row.get("tps", 0.0) for row in rows]
+    splits = list(zip(rows, tps, shares, strict=True))
     return {
-        "reads": np.array(reads),
-        "writes": np.array([row.get("w/s", 0.0) for row in rows]),
-        "bytes": np.array([_bytes(row) for row in rows]),
+        "reads": np.array([row.get("r/s", each * (1 - share)) for row, each, share in splits]),
+        "writes": np.array([row.get("w/s", each * share) for row, each, share in splits]),
+        "bytes": np.array([sum(each.values()) for each in moved]),
         "outstanding": np.array(known),
     }
 
 
-def _bytes(row: Mapping[str, float]) -> float:
-    total = 0.0
+def _bytes(row: Mapping[str, float]) -> dict[str, float]:
+    """Bytes a second by direction, "r", "w" or "" where not told apart; old tables have them in two units."""
+    by_direction: dict[str, float] = {}
     for name, value in row.items():
         match = _BYTES.fullmatch(name)
         if match is not None:
-            total += value * _UNITS[match[2] or match[3] or match[5]]
-    return total
+            bytes_s = value * _UNITS[match[2] or match[3] or match[5]]
+            by_direction.setdefault((match[1] or match[4] or "")[:1], bytes_s)
+    return by_direction
 
 
 def _text_blocks(text: str, where: str, cut: list[str]) -> list[_Block]:

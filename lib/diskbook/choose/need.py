@@ -7,6 +7,7 @@ is taken to repeat for ever.
 import math
 import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,10 +49,10 @@ class Need:
     cache_hits: float = 0.0
     p99_ms: float | None = None
 
-    @property
+    @cached_property
     def block_bytes(self) -> float:
         """Mean size of an I/O."""
-        return MB * float(self.mb_s @ self.seconds) / float(self.iops @ self.seconds)
+        return MB * float((self.mb_s * self.seconds).sum()) / float((self.iops * self.seconds).sum())
 
     @property
     def peak_iops(self) -> float:
@@ -61,7 +62,7 @@ class Need:
     @property
     def mean_iops(self) -> float:
         """Mean rate."""
-        return float(self.iops @ self.seconds) / float(self.seconds.sum())
+        return float((self.iops * self.seconds).sum()) / float(self.seconds.sum())
 
     @property
     def beyond_cache(self) -> float:

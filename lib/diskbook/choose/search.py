@@ -80,7 +80,8 @@ class _Sets:
 def bill(candidate: Candidate, need: Need) -> list[tuple[float, Item]]:
     """All that a candidate costs a month, each with its number: machine, OS disk, disks and billed I/Os.
 
-    Left out: a public address, traffic, and the hourly cap of what the I/Os of a Standard disk cost.
+    Left out: a public address and traffic, and where nobody printed it (`estimate.BILLED_PER_HOUR`) the most
+    that the I/Os of a Standard disk cost in an hour.
     """
     disks, machine = candidate.disks, _machine(candidate.size, need)
     if disks.disk.sku == EPHEMERAL:  # it is the OS disk
@@ -110,9 +111,8 @@ def usd_a_month(candidate: Candidate, need: Need, prices: PriceList) -> tuple[fl
 def used(disks: Disks, need: Need) -> Iterator[Item]:
     """I/Os of one of the disks that are billed in a month."""
     share = need.beyond_cache if disks.cache != "None" else 1.0
-    billed = math.ceil(need.block_bytes / estimate.IO_BYTES)
-    each = share * billed * need.iops / disks.count
-    yield from estimate.billed_ios(disks.disk, each, need.seconds / need.seconds.sum() * _MONTH_S)
+    seconds = need.seconds / need.seconds.sum() * _MONTH_S
+    yield from estimate.billed_ios(disks.disk, share * need.iops / disks.count, seconds, need.block_bytes)
 
 
 def find(need: Need, prices: PriceList, today: date, sizes: Collection[VmSize] | None = None) -> Found:
@@ -331,14 +331,18 @@ def _judged(own: Sequence[tuple[DiskAsk, range]], cache: str, need: Need, prices
 def _usd_of_use(
     disks: Sequence[DiskAsk], index: np.ndarray, count: np.ndarray, cache: str, need: Need, prices: PriceList
 ) -> np.ndarray:
-    """What the I/Os of each set cost a month; only on-demand bursting depends on the number of disks."""
+    """What the I/Os of each set cost a month.
+
+    The number of disks counts for on-demand bursting, and where what is billed has a limit.
+    """
     known: dict[tuple[str, int, int], float] = {}
     costs = np.zeros(len(index))
     for place, (position, number) in enumerate(zip(index, count, strict=True)):
         disk = disks[position]
         if disk.sku in rules.FLEXIBLE_SKUS or (disk.sku in rules.PREMIUM_SKUS and not disk.bursting):
             continue
-        key = disk.sku, disk.size_gib, int(number) if disk.bursting else 1
+        capped = catalog.disk_tier(disk.sku, disk.size_gib).tier in estimate.BILLED_PER_HOUR
+        key = disk.sku, disk.size_gib, int(number) if disk.bursting or capped else 1
         if key not in known:
             usd = estimate.sum_of(used(Disks(disk, key[2], cache), need), prices)
             known[key] = math.nan if usd is None else key[2] * usd

@@ -35,7 +35,10 @@ LEAST_LATENCY_S = 0.25e-3
 """Well below the mean of any published trial; bounds the I/Os that a load can make."""
 DEALLOCATED_H = 24.0
 """Machines that expire later are only stopped, and billed on: Azure's auto-shutdown is a time of day."""
-IO_BYTES = 256 * 1024  # a larger I/O is billed as several
+IO_BYTES, HDD_IO_BYTES, HDD_MOST = 256 * 1024, 16 * 1024, 16
+"""A larger I/O is billed as several; on an S70 or S80 as 16 at most (disks-understand-billing, 2026-09)."""
+BILLED_PER_HOUR = {"S4": 450_000, "S6": 858_000, "S70": 93_000_000, "S80": 110_000_000}
+"""Most I/Os that are billed (Azure Storage Blog, 2026-03-10); not known for other Standard disks."""
 FLEXIBLE = {"PremiumV2_LRS": ("v2", 3000, 125), "UltraSSD_LRS": ("ultra", 0, 0)}  # IOPS and MB/s included
 # The OS disk that provisioning asks for, by the size of the image: Ubuntu 30 GiB, Windows Server 127 GiB.
 OS_DISK = {"linux": "E4 LRS", "windows": "E10 LRS"}
@@ -281,26 +284,34 @@ def _use(scenario: Scenario) -> Iterator[Item]:
             each, disks = neighbours.volume_cost.most_of_a_pool(scenario, arm, load, LEAST_LATENCY_S)
             yield from billed_ios(disk, each, disks * seconds)
         else:
-            most = _most_iops(scenario, arm, load) * math.ceil(load.block_size_bytes / IO_BYTES)
-            yield from billed_ios(disk, most, seconds)
+            most = _most_iops(scenario, arm, load)
+            yield from billed_ios(disk, most, seconds, load.block_size_bytes)
 
 
-def billed_ios(disk: disk_options.Disk, iops: ArrayLike, seconds: ArrayLike) -> Iterator[Item]:
+def billed_ios(
+    disk: disk_options.Disk, iops: ArrayLike, seconds: ArrayLike, block_bytes: float = 1
+) -> Iterator[Item]:
     """What I/Os cost by use: those above the base of a disk that bursts on demand, and all of Standard disks.
 
     - `iops`, `seconds`: rate and how long it lasts; or several of each.
+    - `block_bytes`: mean size of an I/O.
     """
     if disk.sku in FLEXIBLE or disk.sku == catalog.EPHEMERAL:
         return
     tier = catalog.disk_tier(disk.sku, disk.size_gib)
-    rates = np.asarray(iops, float)
+    units = math.ceil(block_bytes / (HDD_IO_BYTES if disk.sku == "Standard_LRS" else IO_BYTES))
+    rates = np.asarray(iops, float) * (min(units, HDD_MOST) if tier.tier in ("S70", "S80") else units)
     if disk_options.values(disk)["bursting"] and rates.max() > tier.iops:
         redundancy = disk.sku.partition("_")[2]
         count = float((np.clip(rates - tier.iops, 0, None) * seconds).sum()) / 1e4
         yield Item("10,000 I/Os above the base", Meter("burst-transactions", redundancy), count, "use")
     elif not disk.sku.startswith("Premium"):
         meter = Meter("operations", f"{tier.tier} LRS")
-        yield Item(f"10,000 I/Os of {disk.sku}", meter, float((rates * seconds).sum()) / 1e4, "use")
+        hours = float((np.ones_like(rates) * seconds).sum()) / 3600
+        most = hours * BILLED_PER_HOUR.get(tier.tier, math.inf)
+        yield Item(
+            f"10,000 I/Os of {disk.sku}", meter, min(float((rates * seconds).sum()), most) / 1e4, "use"
+        )
 
 
 def _most_iops(scenario: Scenario, arm: Arm, load: Workload) -> float:

@@ -127,7 +127,8 @@ def most_drawn(demand: np.ndarray, seconds: np.ndarray, base: float) -> float:
     base
         Rate above which it draws and below which it refills. A mean above it draws infinite credit.
     """
-    if float(demand @ seconds) > base * float(seconds.sum()) * (1 + 1e-9):
+    # Sums of products, not dot products: these start threads, which cost more than they save.
+    if float((demand * seconds).sum()) > base * float(seconds.sum()) * (1 + 1e-9):
         return float("inf")
     level = np.cumsum(np.tile((demand - base) * seconds, 2))
     return max(0.0, float((level - np.minimum(np.minimum.accumulate(level), 0.0)).max()))

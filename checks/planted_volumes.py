@@ -33,30 +33,7 @@ A host adds to latencies, and so to knees; caps have the catching up of the emul
 """
 PLAYED_IOPS = 12_000.0
 """Most that two cores play undistorted; a cap above it is not looked for."""
-_PROFILE = """
-extends = "default"
-
-[caps]
-iops_factor = {iops_factor}
-
-[volumes]
-local_share = {local_share}
-hop_ms = {hop_ms}
-
-[[latency]]
-site = "s2d-azure"
-sku = "Premium_LRS"
-op = "read"
-mean_ms = {mean_ms}
-sigma = {sigma}
-
-[[latency]]
-site = "s2d-azure"
-sku = "Premium_LRS"
-op = "write"
-mean_ms = {mean_ms}
-sigma = {sigma}
-"""
+PROFILE = Path(__file__).with_name("planted-volumes-profile.toml")
 
 
 @dataclass(frozen=True)
@@ -88,7 +65,7 @@ class Row:
 def profile(seed: int) -> str:
     """Draw a profile, as its file."""
     draw = random.Random(seed)
-    return _PROFILE.format(
+    return PROFILE.read_text("utf-8").format(
         mean_ms=round(draw.uniform(3.0, 5.0), 2),
         sigma=round(draw.uniform(0.1, 0.3), 2),
         hop_ms=round(draw.uniform(0.05, 0.5), 2),

@@ -35,50 +35,8 @@ MARGIN = 0.05
 LEAST_SEEN = 0.8
 """Share of due verdicts below which a run is too disturbed to show that none is false."""
 SEED = 11
+PROFILE, SCENARIO = (Path(__file__).with_name(f"played-{name}.toml") for name in ("profile", "scenario"))
 
-_PROFILE = f"""
-extends = "quiet"
-
-[zones]
-home = "1"
-
-[noise]
-machine = 0.01
-trial = 0.004
-block = 0.005
-second = 0.005
-drift = 0.005
-shared = 0.5
-
-[[latency]]
-sku = "Premium_LRS"
-op = "read"
-mean_ms = {BASE_MS}
-sigma = 0.1
-
-[[latency]]
-sku = "Premium_ZRS"
-op = "read"
-mean_ms = {round(BASE_MS * SLOWER, 4)}
-sigma = 0.1
-"""
-_SCENARIO = """
-[scenario]
-title = "A played truth"
-article = "zone-disks"
-analysis = "zone-disks"
-site = "zone-disks"
-question = "Is any verdict false?"
-region = "westeurope"
-
-[[machine]]
-name = "vm1"
-size = "Standard_D8s_v5"
-zone = "1"
-
-[design]
-seed = 5
-"""
 _DISK = """
 [[disk]]
 name = "{name}"
@@ -162,12 +120,13 @@ class Case:
     @property
     def profile(self) -> str:
         """The emulator's profile, as its file."""
-        return _PROFILE + self.planted
+        text = PROFILE.read_text("utf-8").format(base_ms=BASE_MS, slower_ms=round(BASE_MS * SLOWER, 4))
+        return text + self.planted
 
     @property
     def scenario(self) -> str:
         """The scenario, as its file."""
-        parts = [_SCENARIO, f"replicates = {self.replicates}\nsettle_s = {self.settle_s}\n"]
+        parts = [SCENARIO.read_text("utf-8"), f"replicates = {self.replicates}\nsettle_s = {self.settle_s}\n"]
         parts += [_SECOND_MACHINE] * (self.settle_s > 0)
         parts += [_LOAD.format(depth=depth) for depth in self.depths]
         for pair in self.pairs:

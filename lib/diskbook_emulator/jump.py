@@ -16,7 +16,7 @@ from pathlib import Path
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import replacing, write_atomic
 from diskbook.facts.paths import SSH_CONFIG
-from diskbook_emulator import network, processes
+from diskbook_emulator import network, processes, template
 from diskbook_emulator.cloudinit import new_host_key
 from diskbook_emulator.machine import Machine
 from diskbook_emulator.types import VmAddress, VmSpec
@@ -27,21 +27,6 @@ ALIAS = "corp-jump"
 USER = "engineer"
 """Who may sign in there."""
 LAST = 254  # byte of its address; machines begin at 2
-_AZ = """\
-#!/bin/sh
-# Stands in for the Azure CLI: opens tunnels to machines of this emulator.
-exec {python} -I -m diskbook_emulator.bastion_tunnel {map} "$@"
-"""
-_SSH_CONFIG = """\
-# Written by the diskbook emulator: its jump host, as its user's own ~/.ssh/config would have it.
-Host {alias}
-  HostName {address}
-  Port {port}
-  User {user}
-  IdentityFile {folder}/id_ed25519
-  IdentitiesOnly yes
-  UserKnownHostsFile {folder}/known_hosts
-"""
 
 
 def words(state: Path) -> list[str]:
@@ -117,7 +102,7 @@ class JumpHost(Machine):
         where = f"[{self.address.address}]:{self.address.port}"
         kind, blob = key.read_text("utf-8").split()[:2]
         write_atomic(self.folder / "known_hosts", f"{where} {kind} {blob}\n", 0o600)
-        config = _SSH_CONFIG.format(
+        config = template("ssh_config").format(
             alias=ALIAS,
             address=self.address.address,
             port=self.address.port,
@@ -126,7 +111,7 @@ class JumpHost(Machine):
         )
         write_atomic(self.folder / "ssh_config", config, 0o600)
         (self.folder / "cli").mkdir(exist_ok=True)
-        az = _AZ.format(python=shlex.quote(sys.executable), map=shlex.quote(str(self.map)))
+        az = template("az").format(python=shlex.quote(sys.executable), map=shlex.quote(str(self.map)))
         write_atomic(self.folder / "cli" / "az", az, 0o700)
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from diskbook.facts.errors import UsageError
 from diskbook.facts.files import write_atomic
 from diskbook.hosts import nbd
-from diskbook_emulator import FOLDER_VARIABLE, network, processes, stand_in_call
+from diskbook_emulator import FOLDER_VARIABLE, network, processes, stand_in_call, template
 from diskbook_emulator.cloudinit import host_key_pair, host_keys, new_host_key, written_files
 from diskbook_emulator.types import VmAddress, VmSpec
 
@@ -36,78 +36,11 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 VOLUMES, CONTROL = "volumes.json", "control.json"  # in a machine's folder
 START_S = 10.0  # far more than sshd needs; only a broken one takes longer
 
-_CONFIG = """\
-# Written by the diskbook emulator for an emulated machine.
-AddressFamily inet
-ListenAddress {address}
-Port {port}
-{host_keys}
-PidFile {folder}/sshd.pid
-AuthorizedKeysFile {folder}/authorized_keys
-StrictModes no
-UsePAM no
-AllowUsers {user}
-PermitRootLogin prohibit-password
-PubkeyAuthentication yes
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-PermitUserRC no
-PermitUserEnvironment no
-AllowAgentForwarding no
-AllowTcpForwarding no
-X11Forwarding no
-PrintMotd no
-PrintLastLog no
-UseDNS no
-MaxStartups 100:30:200
-MaxSessions 64
-LogLevel INFO
-SetEnv HOME={folder}/home {folder_variable}={folder}/
-ForceCommand {folder}/shell
-{subsystem}
-"""
-
-# `env -i` keeps the user's own environment and rc files off the machine.
-_SHELL = """\
-#!/bin/sh
-cd {folder}/home || exit 1
-set -- env -i HOME={folder}/home PATH={path} TMPDIR={folder}/tmp USER={user} LOGNAME={user} SHELL=/bin/sh \\
-  LANG=C.UTF-8 TERM="${{TERM:-dumb}}" SSH_CONNECTION="$SSH_CONNECTION" \\
-  DISKBOOK_MACHINE={label} {folder_variable}={folder}/
-if [ -z "$SSH_ORIGINAL_COMMAND" ]; then exec "$@" sh -i; fi
-exec "$@" sh -c "$SSH_ORIGINAL_COMMAND"
-"""
-
-_DISKS = """\
-#!/bin/sh
-# Prints the data disks of this emulated machine, by LUN, as JSON.
-exec cat {folder}/disks.json
-"""
-
-_SG_PERSIST = """\
-#!/bin/sh
-# A stand-in on an emulated machine.
-exec {python} -I -m diskbook_emulator.sg_persist {folder}/disks.json "$@"
-"""
-
-_DISK = """\
-#!/bin/sh
-# Looks at a data disk of this emulated machine, and marks it.
-exec {python} -I {tool} {folder}/disks.json "$@"
-"""
-
-
 # What an emulated Windows machine has on its PATH, and the module that plays it.
 STAND_INS = {
     "powershell": "diskbook_emulator.windows_powershell",
     "diskspd": "diskbook_emulator.windows_diskspd",
 }
-_STAND_IN = """\
-#!/bin/sh
-# A stand-in on an emulated Windows machine. One thread of numpy's suffices, and begins sooner than many.
-export OPENBLAS_NUM_THREADS=1
-exec {python} -I -S {call} {folder} {module} "$@"
-"""
 
 
 def check_programs() -> None:
@@ -155,17 +88,20 @@ class Machine:
         _write(self.folder / "authorized_keys", "\n".join(vm.authorized_keys) + "\n", 0o600)
         _write(self.folder / "sshd_config", self._config(user), 0o600)
         _write(self.folder / "shell", self._shell(user, quoted), 0o700)
-        _write(self.folder / "bin" / "diskbook-disks", _DISKS.format(folder=quoted), 0o700)
+        _write(
+            self.folder / "bin" / "diskbook-disks", template("diskbook-disks").format(folder=quoted), 0o700
+        )
         tool = shlex.quote(nbd.__file__)
-        look = _DISK.format(python=shlex.quote(sys.executable), tool=tool, folder=quoted)
+        look = template("diskbook-disk").format(python=shlex.quote(sys.executable), tool=tool, folder=quoted)
         _write(self.folder / "bin" / "diskbook-disk", look, 0o700)
         if vm.os == "linux":
-            call = _SG_PERSIST.format(python=shlex.quote(sys.executable), folder=quoted)
+            call = template("sg_persist").format(python=shlex.quote(sys.executable), folder=quoted)
             _write(self.folder / "bin" / "sg_persist", call, 0o700)
         for program, module in STAND_INS.items() if vm.os == "windows" else ():
             words = {"python": sys.executable, "call": stand_in_call.__file__, "folder": str(self.stand_ins)}
             quoted_words = {name: shlex.quote(word) for name, word in words.items()}
-            _write(self.folder / "bin" / program, _STAND_IN.format(**quoted_words, module=module), 0o700)
+            called = template("stand_in").format(**quoted_words, module=module)
+            _write(self.folder / "bin" / program, called, 0o700)
         if not (self.folder / "disks.json").exists():
             self.write_disks({})
 
@@ -274,7 +210,7 @@ class Machine:
         sftp = next((path for path in SFTP_SERVERS if Path(path).exists()), None)
         # The SFTP server ends where whoever runs it is in no user list.
         listed = shlex.join(f"{name}={value}" for name, value in environment(self.folder).items())
-        return _CONFIG.format(
+        return template("sshd_config").format(
             address=self.address.address,
             port=self.address.port,
             host_keys="\n".join(f"HostKey {path}" for path in self._host_key_files()),
@@ -287,7 +223,7 @@ class Machine:
     def _shell(self, user: str, folder: str) -> str:
         fio = shutil.which("fio")  # may lie in the environment the emulator was started from
         beside = f":{Path(fio).parent}" if fio and str(Path(fio).parent) not in SYSTEM_PATH.split(":") else ""
-        return _SHELL.format(
+        return template("shell").format(
             folder=folder,
             path=shlex.quote(f"{self.folder}/bin:{SYSTEM_PATH}{beside}"),
             user=shlex.quote(user),

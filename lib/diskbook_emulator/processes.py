@@ -13,22 +13,13 @@ from pathlib import Path
 import psutil
 
 from diskbook.facts.errors import UsageError
-from diskbook_emulator import FOLDER_VARIABLE
+from diskbook_emulator import FOLDER_VARIABLE, template
 
 # PR_SET_PDEATHSIG fires when the forking thread ends, not the process: so one thread forks, and never ends.
 _FORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="forker")
 
 # Ends what runs on the machines when the emulator was killed: detached jobs have no parent that could.
 _WATCHDOG_NAME = "diskbook-watchdog"
-_WATCHDOG = r"""
-variable=$1 folder=$2
-while read -r _; do :; done
-for round in 1 2 3; do
-  { grep -lsF "$variable=$folder/" /proc/[0-9]*/environ
-    find /proc -maxdepth 2 -path '/proc/[0-9]*/cwd' -lname "$folder/*" 2>/dev/null
-  } | while IFS=/ read -r _ _ pid _; do kill -9 "$pid"; done 2>/dev/null
-done
-"""
 
 
 def require(program: str, package: str) -> str:
@@ -72,7 +63,7 @@ def start_watchdog(folder: Path) -> subprocess.Popen[bytes]:
     End it with :func:`end_watchdog` after a clean end; it waits for the other end of its pipe to close.
     """
     return subprocess.Popen(
-        ["/bin/sh", "-c", _WATCHDOG, _WATCHDOG_NAME, FOLDER_VARIABLE, str(folder)],
+        ["/bin/sh", "-c", template("watchdog"), _WATCHDOG_NAME, FOLDER_VARIABLE, str(folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -1,0 +1,2 @@
+$root = Join-Path $HOME 'jobs'
+if (Test-Path $root) { Get-ChildItem $root -Name }

@@ -46,6 +46,9 @@ def as_a_page(path: Path) -> str:
             for output in cell.get("outputs", ())
         ):
             cell["metadata"]["tags"] = ["remove-input"]
+        for output in cell.get("outputs", ()):
+            if alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
+                cell["metadata"]["mystnb"] = {"image": {"alt": alt}}
     return json.dumps(notebook)
 
 

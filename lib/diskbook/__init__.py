@@ -36,6 +36,10 @@ _PLACES = {
 __all__ = [*_PLACES, "__version__"]  # noqa: PLE0604  # names, listed once
 
 
+if "IPython" in sys.modules and (_shell := sys.modules["IPython"].get_ipython()):
+    importlib.import_module("diskbook.facts.alt_text").describe_figures(_shell)
+
+
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'diskbook' has no attribute '{name}'")

@@ -10,6 +10,7 @@ from scipy import stats
 
 import diskbook as db
 from diskbook.design.vocabulary import Verdict
+from diskbook.facts import alt_text
 
 QD1 = {"workload": "randwrite-qd1"}
 
@@ -79,6 +80,8 @@ def test_without_some_trials_the_gates_stay_on_and_all_is_exploratory(run: db.Ru
 def test_the_figures_draw_and_save_themselves(run: db.RunResults, tmp_path: object) -> None:
     axes = run.compare("zrs-z1", "lrs-z1", **QD1).plot()
     assert [text.get_text() for text in axes.texts] == ["EMULATED"] and axes.get_xlabel() == "change, %"
+    alt = alt_text.alternative(axes.figure)["image/png"]["alt"]
+    assert alt.startswith("Changes in percent, zrs-z1 against lrs-z1") and "these disks: +" in alt
     path = run.figures["ratios"].save(f"{tmp_path}/ratios.svg", width=390)
     assert path.read_bytes().startswith(b"<svg") or b"<svg" in path.read_bytes()[:400]
     assert run.figures["all-trials"].draw().images

@@ -351,7 +351,8 @@ def _card(url: str, path: str, heading: str, description: str) -> dict[str, str]
 
 def _page(template: str, root: str, **given: Any) -> str:
     """A page by its template; `root` is the way to the site's first folder."""
-    return _TEMPLATES.get_template(f"{template}.html.jinja").render(root=root, slug=slug, **given)
+    page = _TEMPLATES.get_template(f"{template}.html.jinja").render(root=root, slug=slug, **given)
+    return html.unbroken(page)
 
 
 @dataclass(frozen=True)

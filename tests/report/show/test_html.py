@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from diskbook.report.show import analysis, html
@@ -14,6 +16,13 @@ def test_each_cell_of_a_card_names_its_column_and_the_table_has_a_name() -> None
     assert 'role="group" aria-label="Rates" tabindex="0"' in shown
     assert '<td class="number" data-label="a &amp; b">1.500</td>' in shown
     assert '<td class="short" data-label="Arm">&lt;i&gt;</td>' in shown
+
+
+def test_no_line_breaks_inside_a_number_or_an_interval() -> None:
+    page = '<head>5 ms</head><p>-29.6 % (95 % CI -33 to -26 %), 3 ms</p><img alt="+3 %"><pre>3 ms</pre>'
+    whole = re.findall(r'<span class="whole">(.*?)</span>', html.unbroken(page))
+    assert whole == ["-29.6 %", "95 % CI -33 to -26 %", "3 ms"]
+    assert html.Html(html.unbroken(page)).__repr__() == html.Html(page).__repr__()
 
 
 def test_rows_are_cards_on_a_phone_unless_they_fit() -> None:

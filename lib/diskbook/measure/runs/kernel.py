@@ -3,6 +3,8 @@
 from ipykernel import kernelapp
 from ipykernel.iostream import IOPubThread
 
+from diskbook.facts import alt_text
+
 
 class _WithoutPort(IOPubThread):
     """What a kernel prints and shows; what its forked processes print goes to their standard output."""
@@ -13,4 +15,7 @@ class _WithoutPort(IOPubThread):
 
 if __name__ == "__main__":
     vars(kernelapp)["IOPubThread"] = _WithoutPort
-    kernelapp.IPKernelApp.launch_instance()
+    program = kernelapp.IPKernelApp.instance()
+    program.initialize()
+    alt_text.describe_figures(program.shell)
+    program.start()

@@ -180,13 +180,14 @@ def _exporter() -> HTMLExporter:
 
 def _page(title: str, run: str, provenance: str, body: str) -> str:
     """The page, by its template; cells, banner and style are what they are, the title is escaped."""
-    return _TEMPLATES.get_template("report.html.jinja").render(
+    page = _TEMPLATES.get_template("report.html.jinja").render(
         title=visible(f"{title} ({provenance}, run {run})"),
         style=STYLE,
         banner=_banner(provenance),
         headings=_headings(body),
         body=body,
     )
+    return show_html.unbroken(page)
 
 
 def _banner(provenance: str) -> str:

@@ -24,6 +24,13 @@ _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 _CELL_END = re.compile(r"</t[dh]>")
 _LINE_END = re.compile(r"</(?:tr|p|li|div|caption|summary|h\d|figcaption|section)>|<br>")
 _TAG = re.compile(r"<[^>]*>")
+_UNIT = r"(?:%|IOPS|MB/s|KiB|GiB|ms|s|min|h|USD)(?![\w/])"
+_NUMBER = r"[-+±]?\d[\d.,]*"
+_WHOLE = re.compile(
+    r"<(?P<tag>head|pre|svg|script|style|option)\b.*?</(?P=tag)>|<[^>]*>"
+    rf"|(?P<whole>\d[\d.]* % CI {_NUMBER} to {_NUMBER} %|{_NUMBER} {_UNIT})",
+    re.DOTALL,
+)
 
 
 class Html(str):
@@ -41,6 +48,13 @@ class Html(str):
             text = pattern.sub(instead, text)
         lines = (line.rstrip() for line in markup.unescape(text).splitlines())
         return "\n".join(filter(None, lines))
+
+
+def unbroken(page: str) -> str:
+    """Keep each number of a page on one line with its sign and unit, and each interval with its ends."""
+    return _WHOLE.sub(
+        lambda part: f'<span class="whole">{part[0]}</span>' if part["whole"] else part[0], page
+    )
 
 
 def banner(provenance: str) -> Html:

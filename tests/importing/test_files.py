@@ -40,6 +40,10 @@ def link_to_sibling(base: Path) -> None:
     (base / "odd").symlink_to(base / "disk")
 
 
+def link_to_result(base: Path) -> None:
+    (base / "odd").symlink_to(next((base / "disk").iterdir()))
+
+
 def dead_link(base: Path) -> None:
     (base / "odd").symlink_to(base / "nothing")
 
@@ -66,6 +70,7 @@ def empty_files(base: Path) -> None:
     [
         (link_to_itself, ["odd: a link to nothing, or to itself, and no file"]),
         (link_to_parent, ["disk/odd: a link to a folder that is read without it"]),
+        (link_to_result, ["odd: the same file as disk/x.json: it counts once"]),
         (link_to_sibling, ["odd: a link to a folder that is read without it"]),
         (dead_link, ["odd: a link to nothing, or to itself, and no file"]),
         (pipe, ["odd: a pipe, socket or device, and no file"]),

@@ -108,12 +108,13 @@ def import_(
 
         click.echo(authors.run(dataset or "", folder, name))
         return
-    from diskbook.cli import document_of
     from diskbook.importing import preview
 
     planned = preview.plan(paths, name, options, dataset)
     if dry_run:
         if as_json:
+            from diskbook.cli import document_of
+
             show_json(document_of.planned_import(planned))
         else:
             click.echo(preview.words(planned))
@@ -123,7 +124,6 @@ def import_(
 
 def _write(planned: Planned, report: bool, as_json: bool) -> None:
     """Write the run of an import, and its report if wanted; print what was made."""
-    from diskbook.cli import document_of
     from diskbook.importing import preview, run as importer, terminal as import_text
 
     with progress_apart(as_json):
@@ -134,13 +134,15 @@ def _write(planned: Planned, report: bool, as_json: bool) -> None:
             click.echo(import_text.text(made))
         page = import_text.report(made.run) if report else None
     if as_json:
+        from diskbook.cli import document_of
+
         show_json(document_of.imported(made, page))
     elif page:
         click.echo(f"report: {page}")
 
 
 def _is_bundle(paths: tuple[str, ...], dataset: str | None, folder: str | None) -> bool:
-    if len(paths) != 1 or dataset is not None or folder is not None:
+    if len(paths) != 1 or dataset is not None or folder is not None or not Path(paths[0]).is_file():
         return False
     from diskbook.sharing import bundle
 

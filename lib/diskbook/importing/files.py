@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,12 +36,12 @@ class Source:
         """Whether it was written to since it was found."""
         return bool(self.changed_ns) and self.path.stat().st_mtime_ns != self.changed_ns
 
-    @property
+    @cached_property
     def named(self) -> bool:
         """Whether the user named this very file."""
         return self.path == self.root
 
-    @property
+    @cached_property
     def place(self) -> tuple[str, ...]:
         """What tells the user's paths apart, where they named several, and the folders below the path."""
         below = () if self.named else self.path.relative_to(self.root).parts[:-1]
@@ -51,7 +52,7 @@ class Source:
         """Name of the file without its endings."""
         return self.name.rsplit(".", 1)[0]
 
-    @property
+    @cached_property
     def shown(self) -> str:
         """Name in messages: below the path that the user named, or as named."""
         return visible(str(self.path.relative_to(self.root)) if not self.named else self.path.name)
@@ -76,11 +77,6 @@ class Source:
         """
         with self.open(files.WHOLE) as stream:
             return stream.read()
-
-    def head(self) -> bytes:
-        """Return its beginning; see `read`."""
-        with self.open() as stream:
-            return stream.read(_HEAD_BYTES)
 
 
 @contextlib.contextmanager
@@ -112,19 +108,19 @@ def walk(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
     """
     roots = [Path(text) for text in paths]
     labels = _labels(roots)
-    sources: list[Source] = []
     refused: list[str] = []
+    sources: dict[tuple[int, int], Source] = {}
     for root in dict.fromkeys(roots):
-        if root.is_dir():
-            files = sorted(_below(root, refused), key=_natural)
-            sources += [Source(path, root, labels[root], path.stat().st_mtime_ns) for path in files]
-        elif root.is_file():
-            sources.append(Source(root, root, labels[root], root.stat().st_mtime_ns))
-        else:
+        if not (root.is_dir() or root.is_file()):
             raise UsageError(f"there is no file or folder {root} to import")
-    # A path may lie below another one.
-    own = {source.path.resolve(): source for source in reversed(sources)}
-    return list(own.values())[::-1], refused
+        for path in sorted(_below(root, refused), key=_natural) if root.is_dir() else [root]:
+            status = path.stat()
+            source = Source(path, root, labels[root], status.st_mtime_ns)
+            # A path may lie below another one, and a link may lead to a file of the same folder.
+            first = sources.setdefault((status.st_dev, status.st_ino), source)
+            if first is not source and first.root == root:
+                refused.append(f"{source.shown}: the same file as {first.shown}: it counts once")
+    return list(sources.values()), refused
 
 
 def _labels(roots: list[Path]) -> dict[Path, str]:
@@ -157,27 +153,26 @@ def log_file(source: Source) -> LogFile:
     return LogFile(source.shown, source.open)
 
 
-def _sort_one(source: Source, files: Sorted) -> None:
-    head = source.head()
+def _sort_one(source: Source, found: Sorted) -> None:
     named = job_logs.prefix_and_kind(source.name)
-    if not head.strip(b"\x00 \t\r\n") and not named:
-        raise UnusableError(source.shown, "the file is empty")
-    if not formats.is_log(head):
-        if named and not head.strip():
-            raise UnusableError(source.shown, "the log is empty")
-        content = source.read()
+    with source.open(files.WHOLE) as stream:
+        head = stream.read(_HEAD_BYTES)
+        if not head.strip(b"\x00 \t\r\n"):
+            raise UnusableError(source.shown, f"the {'log' if named else 'file'} is empty")
+        content = b"" if formats.is_log(head) else head + stream.read()
+    if content:
         digest = hashlib.sha256(content).digest()
-        if digest in files.seen:
+        if digest in found.seen:
             raise UnusableError(
-                source.shown, f"the same, byte by byte, as {files.seen[digest]}: it counts once"
+                source.shown, f"the same, byte by byte, as {found.seen[digest]}: it counts once"
             )
-        files.seen[digest] = source.shown
-        files.results.append((source, formats.parse(content, source.shown)))
+        found.seen[digest] = source.shown
+        found.results.append((source, formats.parse(content, source.shown)))
         return
     if named is None:
         named = _guessed(source, head)
     prefix, kind = named
-    files.logs.setdefault((source.path.parent, prefix), {}).setdefault(kind, []).append(source)
+    found.logs.setdefault((source.path.parent, prefix), {}).setdefault(kind, []).append(source)
 
 
 def _guessed(source: Source, head: bytes) -> tuple[str, str]:

@@ -13,7 +13,6 @@ from diskbook.importing.files import Sorted, Source
 from diskbook.importing.fio import log_unit, logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.importing.layout import Meaning
-from diskbook.importing.raw import with_logs
 from diskbook.tools import fio, registry
 from diskbook.tools.record import Measurement, UnusableError
 
@@ -212,7 +211,7 @@ def _give(owner: Entry, files: dict[str, list[LogFile]], used: dict[str, list[So
         interval_s=owner.measurement.log_interval_s,
         block_size=owner.measurement.load.block_size_bytes,
     )
-    owner.measurement = with_logs(owner.measurement, logged)
+    owner.measurement = job_logs.with_logs(owner.measurement, logged)
     owner.logs = used
 
 

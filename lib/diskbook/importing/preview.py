@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diskbook.facts.errors import visible
-from diskbook.importing import public, repeats, run as importer
+from diskbook.importing import repeats, run as importer
 from diskbook.importing.pairing import Entry
 from diskbook.importing.run import Planned
 from diskbook.importing.scenario import Settings
-from diskbook.report.show import caveats
 from diskbook.results import run as runs
 
 _MOST_LINES = 60
@@ -23,6 +22,8 @@ def plan(
     """
     if dataset is None:
         return importer.plan(files, name or runs.new_name("imported"), Settings(**options))
+    from diskbook.importing import public
+
     return public.plan(dataset, name or dataset)
 
 
@@ -41,13 +42,21 @@ def words(planned: Planned) -> str:
         f"{_counted(len(entries), 'measurement')} would be {_counted(len(planned.arms), 'arm')} x "
         f"{_counted(len(loads), 'load')}:",
         *_first([line for arm in planned.arms for line in _of_arm(planned, arm)]),
-        *([f"{caveats.HEAD}:"] if unlike else []),
-        *(f"  {flag}" for flag in unlike),
+        *_before_any_number(unlike),
         *_listed("know of them", [flag for flag in planned.flags if flag not in unlike]),
         *_listed("not used", planned.refused),
         "nothing was written (--dry-run)",
     ]
     return "\n".join(lines)
+
+
+def _before_any_number(unlike: Sequence[str]) -> list[str]:
+    """Remarks to be read first, uncut; only then their heading is imported, and pandas with it."""
+    if not unlike:
+        return []
+    from diskbook.report.show import caveats
+
+    return [f"{caveats.HEAD}:", *(f"  {flag}" for flag in unlike)]
 
 
 def _of_arm(planned: Planned, arm: str) -> list[str]:

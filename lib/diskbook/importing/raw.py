@@ -16,8 +16,7 @@ from diskbook.importing.fio import logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.results.attached import path_of, read_bytes
 from diskbook.tools import registry
-from diskbook.tools.fio import latency as fio_latency
-from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError
+from diskbook.tools.record import Measurement, Parsed, UnusableError
 
 _CHUNK = MIB
 
@@ -58,7 +57,7 @@ def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
                 "imported; import it again"
             )
         measurement, version = parsed.measurements[settings_kept["part"]], parsed.version
-    return replace(with_logs(measurement, job_log), version=settings_kept.get("version", version))
+    return replace(job_logs.with_logs(measurement, job_log), version=settings_kept.get("version", version))
 
 
 def _fleet(folder: Path, event: Mapping[str, Any]) -> Measurement:
@@ -77,51 +76,6 @@ def _fleet(folder: Path, event: Mapping[str, Any]) -> Measurement:
         return replace(vmfleet.join(machines, event["trial"]), version=machines[0].version)
     except UnusableError as error:
         raise DiskbookError(f"{folder.name}: {error}; import it again") from None
-
-
-def with_logs(measurement: Measurement, job_log: job_logs.JobLogs | None) -> Measurement:
-    """Add what logs say to what the result says: series, and histograms where it has none."""
-    if job_log is None:
-        return measurement
-    directions = {
-        name: _with_bins(part, job_log.directions.get(name)) for name, part in measurement.directions.items()
-    }
-    series = {name: of_direction for name, of_direction in job_log.series.items() if name in directions}
-    return replace(
-        measurement,
-        directions=directions,
-        series=series or measurement.series,
-        flags=_still_true(measurement, directions, job_log),
-    )
-
-
-def _still_true(
-    measurement: Measurement, directions: Mapping[str, Direction], job_log: job_logs.JobLogs
-) -> tuple[str, ...]:
-    """Flags of a result without those of percentiles that a log has mended; then its own."""
-    mended = all(
-        part.bins and not measurement.directions[name].bins
-        for name, part in directions.items()
-        if name != "sync"
-    )
-    gone = {fio_latency.NOT_JOINED} if mended else set()
-    # A histogram log is of the completion latency; one of every I/O may be of the total.
-    if mended and not any("completion" in flag for flag in job_log.flags):
-        gone.add(fio_latency.COMPLETION)
-    kept = [flag for flag in measurement.flags if flag not in gone]
-    return tuple(dict.fromkeys([*kept, *job_log.flags]))
-
-
-def _with_bins(part: Direction, logged: Direction | None) -> Direction:
-    if logged is None or part.bins or not logged.bins:
-        return part
-    return replace(
-        part,
-        bins=logged.bins,
-        lat_p50_ms=logged.lat_p50_ms,
-        lat_p99_ms=logged.lat_p99_ms,
-        lat_p999_ms=logged.lat_p999_ms,
-    )
 
 
 def _stamp(folder: Path, entry: Mapping[str, str]) -> int:

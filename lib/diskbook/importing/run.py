@@ -4,11 +4,13 @@ The files are kept untouched and hashed under raw/, the scenario is derived from
 provenance is "imported": whatever is said of such a run rests on files whose making nobody here watched.
 """
 
+from __future__ import annotations
+
 import contextlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
@@ -29,9 +31,11 @@ from diskbook.importing.files import Sorted
 from diskbook.importing.named_limits import Named
 from diskbook.importing.pairing import Entry
 from diskbook.importing.scenario import Settings
-from diskbook.results import run as runs, tables
+from diskbook.results import run as runs
 from diskbook.results.run import Run
-from diskbook.results.tables import Tables
+
+if TYPE_CHECKING:
+    from diskbook.results.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -126,9 +130,11 @@ def _arranged(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Give entries their loads, replicates and blocks; return the arms' words, and how paths were read."""
     scenario.name_workloads(entries)
+    found = len(entries)
     repeats.drop_doubles(entries, refused)
     together.join_clients(entries)
-    scenario.name_workloads(entries)
+    if len(entries) < found:
+        scenario.name_workloads(entries)
     words, reading = named.words, named.sentences
     if target:
         words, mapped = mapping.onto(target, entries, words, refused)
@@ -163,6 +169,8 @@ def write_run(planned: Planned) -> Imported:
 
     Raises DiskbookError when it cannot be written.
     """
+    from diskbook.results import tables
+
     name = planned.name
     try:
         run = runs.create(name)

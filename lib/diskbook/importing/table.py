@@ -13,9 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
-
-import pandas as pd
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from diskbook.design.model import ToolName, block_bytes
 from diskbook.facts import input_files
@@ -23,6 +21,9 @@ from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.facts.units import GIB, MIB
 from diskbook.importing.layout import Meaning
 from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = "table"
 UNKNOWN = "unknown"
@@ -176,6 +177,8 @@ def texts(content: bytes, source: str, columns: Columns) -> Iterator[dict[str, s
 
 def _frame(content: bytes, source: str) -> pd.DataFrame:
     """Read the table as text, whatever its format."""
+    import pandas as pd
+
     try:
         if content.startswith(b"PAR1"):
             frame = pd.read_parquet(io.BytesIO(content))
@@ -195,6 +198,8 @@ def _frame(content: bytes, source: str) -> pd.DataFrame:
 
 def _of_text(text: str) -> pd.DataFrame:
     """Read a table of text; where semicolons part the columns, a comma is the decimal point."""
+    import pandas as pd
+
     head = text.lstrip().partition("\n")[0]
     delimiter = max((";", "\t", ","), key=head.count)
     frame = pd.read_csv(

@@ -1,5 +1,7 @@
 """What `diskbook import` says: the results first, then which files they are of, and what was left out."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -8,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -19,13 +21,13 @@ from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import Table
 from diskbook.importing import names, repeats, run as importer
-from diskbook.report import figures
-from diskbook.report.analysis import companion_files, protocol, report as reports, write as analysis_write
+from diskbook.report.analysis import companion_files, protocol
 from diskbook.report.analysis.run import Analysis
-from diskbook.report.figures.export import export
-from diskbook.report.figures.style import Picture
 from diskbook.report.show import caveats, conformance, sentences, tables
 from diskbook.results.run import Run
+
+if TYPE_CHECKING:  # what draws and makes pages is imported by those that do
+    from diskbook.report.figures import Picture
 
 _MOST_LINES = 40
 _MOST_VERDICTS = 5
@@ -39,7 +41,9 @@ def report(run: Run) -> Path:
 
     Raises DiskbookError when the notebook fails; its last line says why.
     """
-    name = _notebook(run)
+    from diskbook.report.analysis import report as reports
+
+    name = _notebook(run.manifest)
     executed = run.folder / "notebooks" / name
     executed.parent.mkdir(exist_ok=True)
     parameters = json.dumps({"run": str(run.folder.resolve())})
@@ -81,7 +85,7 @@ def text(made: importer.Imported) -> str:
         *_listed("know of them", _alike([flag for flag in made.flags if flag not in unlike])),
         f"{made.n_trials} measurements of {len(made.arms)} arms: {arms}",
         *_listed("not used", _alike(made.refused)),
-        f"next: 'diskbook why {run.name}', or notebooks/{_notebook(run)} (--report runs it)",
+        f"next: 'diskbook why {run.name}', or notebooks/{_notebook(a.manifest)} (--report runs it)",
     ]
     return "\n".join(lines)
 
@@ -126,8 +130,8 @@ def _alike(notes: Sequence[str]) -> list[str]:
     ]
 
 
-def _notebook(run: Run) -> str:
-    return f"3-analyse-{run.manifest['scenario']['scenario']['analysis']}.ipynb"
+def _notebook(manifest: Mapping[str, Any]) -> str:
+    return f"3-analyse-{manifest['scenario']['scenario']['analysis']}.ipynb"
 
 
 def _listed(head: str, sentences: Sequence[str], uncut: int = 0) -> list[str]:
@@ -165,6 +169,8 @@ def flags(ledger: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def tail(analysis: Analysis) -> Picture | None:
     """Figure of the slow I/Os, at most four loads; None where no file tells percentiles."""
+    from diskbook.report import figures
+
     names = list(dict.fromkeys(analysis.percentiles["workload"]))[:_MOST_PANELS]
     if not names:
         return None
@@ -181,6 +187,9 @@ def write(analysis: Analysis) -> list[Path]:
 
     The run of a public data set that answers a question has its headline and figures as well.
     """
+    from diskbook.report import figures
+    from diskbook.report.analysis import write as analysis_write
+
     if analysis.own_headline:
         return analysis_write.results(analysis)
     path = analysis.run.folder / "comparisons.csv"
@@ -190,5 +199,5 @@ def write(analysis: Analysis) -> list[Path]:
     return [
         path,
         protocol.write(analysis),
-        *(path for picture in pictures for path in export(picture, analysis.run.folder / "figures")),
+        *(path for picture in pictures for path in figures.export(picture, analysis.run.folder / "figures")),
     ]

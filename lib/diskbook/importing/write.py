@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.files import replacing
 from diskbook.importing import (
     files as import_files,
     loads,
@@ -73,6 +72,13 @@ def _trial(
         files |= {name: kept[source.path] for name, source in sources}
     started = entry.started
     trial, position = place
+    volume = {"volume": arm.get("volume"), "owner": arm.get("owner") or arm["machine"]}
+    told = {
+        "machines": machines,
+        "parts": entry.parts,
+        "version": entry.taken_version,
+        "columns": [list(pair) for pair in entry.columns],
+    }
     return dict(
         trial=trial,
         workload=entry.workload["name"],
@@ -93,18 +99,11 @@ def _trial(
         ended_utc=started,
         files=files,
         flags=list(entry.measurement.flags),
-        **(
-            {"volume": arm["volume"], "owner": arm.get("owner") or arm["machine"]}
-            if arm.get("volume")
-            else {}
-        ),
+        **(volume if arm.get("volume") else {}),
         imported={
             "part": entry.part,
             "logs": logs,
-            **({"machines": machines} if machines else {}),
-            **({"parts": entry.parts} if entry.parts else {}),
-            **({"version": entry.taken_version} if entry.taken_version else {}),
-            **({"columns": [list(pair) for pair in entry.columns]} if entry.columns else {}),
+            **{key: value for key, value in told.items() if value},
             "old": entry.old,
             "interval_s": entry.measurement.log_interval_s,
             "block_size": entry.measurement.load.block_size_bytes,
@@ -131,8 +130,8 @@ def _keep(run: Run, entries: list[Entry]) -> dict[Path, dict[str, str]]:
 def _pack(source: Source, target: Path) -> str:
     """Copy a file, packed, and return the hash of its content; piece by piece, since logs are large."""
     digest = hashlib.sha256()
-    with replacing(target) as part, part.open("wb") as file:
-        with gzip.GzipFile("", "wb", _FAST, file, mtime=0) as packed, source.open() as stream:
+    with target.open("xb") as file, gzip.GzipFile("", "wb", _FAST, file, mtime=0) as packed:
+        with source.open() as stream:
             for piece in import_files.bytes_of(stream):
                 digest.update(piece)
                 packed.write(piece)

@@ -14,7 +14,7 @@ import numpy as np
 from diskbook.facts import files
 from diskbook.facts.units import KIB, NS_PER_MS, NS_PER_US
 from diskbook.importing.fio import log_histogram
-from diskbook.tools.fio import held_rate, log, log as fio_log
+from diskbook.tools.fio import held_rate, latency as fio_latency, log, log as fio_log
 from diskbook.tools.fio.log import Rows
 from diskbook.tools.record import (
     Direction,
@@ -135,6 +135,51 @@ def standalone(job_log: JobLogs, name: str, clones: int) -> Measurement:
     flags = ("from logs alone: what was asked for is not told", *job_log.flags)
     load = Load(threads=clones, block_size_bytes=job_log.block_size_bytes)
     return Measurement(name, "", load, directions, job_log.series, flags=flags)
+
+
+def with_logs(measurement: Measurement, job_log: JobLogs | None) -> Measurement:
+    """Add what logs say to what the result says: series, and histograms where it has none."""
+    if job_log is None:
+        return measurement
+    directions = {
+        name: _with_bins(part, job_log.directions.get(name)) for name, part in measurement.directions.items()
+    }
+    series = {name: of_direction for name, of_direction in job_log.series.items() if name in directions}
+    return replace(
+        measurement,
+        directions=directions,
+        series=series or measurement.series,
+        flags=_still_true(measurement, directions, job_log),
+    )
+
+
+def _still_true(
+    measurement: Measurement, directions: Mapping[str, Direction], job_log: JobLogs
+) -> tuple[str, ...]:
+    """Flags of a result without those of percentiles that a log has mended; then its own."""
+    mended = all(
+        part.bins and not measurement.directions[name].bins
+        for name, part in directions.items()
+        if name != "sync"
+    )
+    gone = {fio_latency.NOT_JOINED} if mended else set()
+    # A histogram log is of the completion latency; one of every I/O may be of the total.
+    if mended and not any("completion" in flag for flag in job_log.flags):
+        gone.add(fio_latency.COMPLETION)
+    kept = [flag for flag in measurement.flags if flag not in gone]
+    return tuple(dict.fromkeys([*kept, *job_log.flags]))
+
+
+def _with_bins(part: Direction, logged: Direction | None) -> Direction:
+    if logged is None or part.bins or not logged.bins:
+        return part
+    return replace(
+        part,
+        bins=logged.bins,
+        lat_p50_ms=logged.lat_p50_ms,
+        lat_p99_ms=logged.lat_p99_ms,
+        lat_p999_ms=logged.lat_p999_ms,
+    )
 
 
 def _averaged(file: LogFile, interval_s: float | None) -> bool:

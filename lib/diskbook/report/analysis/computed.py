@@ -34,6 +34,11 @@ class Computed:
         """One row a trial and direction."""
         return self.tables.trials
 
+    @cached_property
+    def ledger(self) -> list[dict[str, Any]]:
+        """Events of the run, oldest first."""
+        return self.run.ledger()
+
     @property
     def provenance(self) -> str:
         """Where the numbers come from: azure, emulated, inventory ..."""
@@ -59,8 +64,8 @@ class Computed:
             ),
             plan=self.plan,
             guest=self.tables.guest,
-            conditioning=run_protocol.of_arms(self.scenario, self.run.ledger()),
-            asked=run_protocol.by_trial(self.trials, self.scenario, self.run.ledger()),
+            conditioning=run_protocol.of_arms(self.scenario, self.ledger),
+            asked=run_protocol.by_trial(self.trials, self.scenario, self.ledger),
             exempt=run_protocol.exempt(self.scenario, self.provenance),
         )
 
@@ -81,7 +86,7 @@ class Computed:
             self.trials,
             self.tables.metrics,
             on_demand,
-            self.run.ledger(),
+            self.ledger,
             alone,
             expected.reasons(self.scenario, made),
         )
@@ -100,7 +105,7 @@ class Computed:
     @cached_property
     def plan(self) -> Plan | None:
         """What was planned; None of what others measured, and of a run handed on without its ledger."""
-        if self.provenance == Provenance.IMPORTED or not self.run.ledger():
+        if self.provenance == Provenance.IMPORTED or not self.ledger:
             return None
         done = plans.progress(self.run)
         return Plan(

@@ -141,7 +141,7 @@ class _Recorded:
 
 def _recorded(a: Analysed, plan: Plan | None) -> _Recorded:
     events: dict[str, set[str]] = {FILLED: set(), OVERWRITTEN: set()}
-    for event in a.run.ledger():
+    for event in a.ledger:
         if event["event"] in events and event.get("disk_id"):
             events[event["event"]].add(event["disk_id"])
     trials = a.trials

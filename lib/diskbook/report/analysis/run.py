@@ -1,5 +1,7 @@
 """A run's analysis as data: its tables, comparisons, gates, cells and percentiles, computed when asked."""
 
+from __future__ import annotations
+
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,11 +19,9 @@ from diskbook.design.model import Workload
 from diskbook.design.vocabulary import WITHHELD, Provenance
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
-from diskbook.report import figures
 from diskbook.report.analysis import companion_files, protocol as run_protocol
 from diskbook.report.analysis.computed import Computed
 from diskbook.report.analysis.published import compared as published_compared, figures as published
-from diskbook.report.figures import ArmLook, Picture, RunSource
 from diskbook.report.show import headlines, lead, locations, sentences, tool as show_tool
 from diskbook.report.show.analysed import Analysed, ReplicateCost
 from diskbook.results import tables as store_tables
@@ -30,14 +30,21 @@ from diskbook.stats import evidence, limits, percentiles as stats_percentiles
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.protocol import Conformance
 
+if TYPE_CHECKING:  # with them comes matplotlib, which an answer in words does not need
+    from diskbook.report.figures import ArmLook, Picture, RunSource
+
 
 def ratios(a: Analysed) -> Picture:
     """Draw all latency ratios as a forest plot."""
+    from diskbook.report import figures
+
     return figures.forest(a.comparisons, a.looks, a.words, _ratio_title(a), a.source)
 
 
 def all_trials(a: Analysed) -> Picture:
     """Draw every trial at queue depth 1, or the lowest depth there is, as a dot strip."""
+    from diskbook.report import figures
+
     depth, names = _shallowest(a.scenario.workload)
     totals = limits.trial_totals(a.trials)
     title = _apart_title(a, totals, names) or _spread_title(totals, depth, names)
@@ -46,6 +53,8 @@ def all_trials(a: Analysed) -> Picture:
 
 def percentile_plot(a: Analysed) -> Picture:
     """Draw latency percentiles at queue depth 1, or the lowest depth there is."""
+    from diskbook.report import figures
+
     plain = [item for item in a.scenario.workload if not item.sync]
     _, names = _shallowest(plain or a.scenario.workload)
     return figures.tail(a.tables.bins, a.trials, a.looks, a.words, names, a.source)
@@ -53,6 +62,8 @@ def percentile_plot(a: Analysed) -> Picture:
 
 def load_curve(a: Analysed) -> Picture | None:
     """Draw latency against the rates that were held; None where no arm has three of one kind of load."""
+    from diskbook.report import figures
+
     held = [item.name for item in a.scenario.workload if item.rate]
     kinds = {name: a.words[name].partition(", depth")[0] for name in held}
     on_demand = [item.name for item in a.scenario.arm if a.scenario.disk_of(item).bursting]
@@ -68,6 +79,8 @@ def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:
 
 def source(a: Analysed) -> RunSource:
     """Say in a line when, where and on what a run was measured, by whom, and the licence."""
+    from diskbook.report.figures import RunSource
+
     day = "" if a.trials.empty else f"{a.trials['started_utc'].min():%Y-%m-%d}"
     by_sku: dict[str, list[int]] = {}
     for disk in a.scenario.disk:
@@ -206,6 +219,8 @@ class Analysis(Computed):
     @cached_property
     def looks(self) -> dict[str, ArmLook]:
         """How each arm is drawn."""
+        from diskbook.report import figures
+
         return figures.looks(self.scenario)
 
     @cached_property

@@ -52,6 +52,10 @@ class Analysed(Protocol):
         """One row a trial and direction."""
 
     @property
+    def ledger(self) -> list[dict[str, Any]]:
+        """Events of the run, oldest first."""
+
+    @property
     def provenance(self) -> str:
         """Where the numbers come from: azure, emulated, imported ..."""
 

@@ -12,7 +12,7 @@ from diskbook.cloud.azure.clients import Cloud
 from diskbook.clusters import cost as cluster_cost
 from diskbook.cost import budget, durations, estimate as cost_estimate, retail
 from diskbook.cost.estimate import Estimate, Line
-from diskbook.design import azure_rules, scenario_file as scenarios
+from diskbook.design import azure_rules, scenario_file as scenarios, scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts import disk_options, prices
 from diskbook.facts.arm import DELAYS_S
@@ -46,7 +46,7 @@ def scenario(**changes: Any) -> Scenario:
         "workload": [{"name": "load", "block_size": "4K", "write_pct": 0, "ramp_s": 10, "runtime_s": 50}],
         "design": {"replicates": 2},
     }
-    return scenarios.from_dict({**raw, **changes}, "example.toml")
+    return scenario_tables.from_dict({**raw, **changes}, "example.toml")
 
 
 def priced(usd: float = 1.0, **of: float) -> PriceList:

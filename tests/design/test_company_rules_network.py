@@ -10,7 +10,7 @@ from diskbook.cloud import connect
 from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.offers import Region
 from diskbook.cost import estimate, plan_sections
-from diskbook.design import company_rules, scenario_file
+from diskbook.design import company_rules, scenario_file, scenario_tables
 from diskbook.design.company_rules import JumpPlace, Subnet
 from diskbook.design.model import Network
 from diskbook.facts import prices
@@ -76,9 +76,9 @@ def test_the_table_is_read_from_a_scenario_and_from_a_manifest() -> None:
     scenario = scenario_file.load(str(SCENARIOS / "tiny.toml"), "quick", overrides)
     assert scenario.network == Network(**NAMED)
     raw = scenario.model_dump(mode="json")
-    assert scenario_file.from_dict(raw, "the manifest") == scenario
+    assert scenario_tables.from_dict(raw, "the manifest") == scenario
     del raw["network"]  # of a run before there was one
-    assert not scenario_file.from_dict(raw, "the manifest").network.is_private
+    assert not scenario_tables.from_dict(raw, "the manifest").network.is_private
 
 
 def test_a_private_network_is_planned_and_priced_without_public_addresses() -> None:

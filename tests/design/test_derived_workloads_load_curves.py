@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.design import derived_workloads, scenario_file
+from diskbook.design import derived_workloads, scenario_file, scenario_tables
 from diskbook.design.model import Scenario, Workload
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.errors import UsageError
@@ -92,7 +92,7 @@ def test_a_manifest_has_the_loads_and_not_the_shares(tmp_path: Path) -> None:
     scenario = loaded(tmp_path, "plain")
     raw = scenario.model_dump(mode="json")
     assert "rate_of_cap" not in raw["workload"][0]
-    assert scenario_file.from_dict(raw, "manifest") == scenario
+    assert scenario_tables.from_dict(raw, "manifest") == scenario
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diskbook.design import derived_workloads, scenario_file, schedule
+from diskbook.design import derived_workloads, scenario_file, scenario_tables, schedule
 
 
 def test_compared_single_ios_without_a_deeper_load_get_one_in_the_first_block() -> None:
@@ -23,7 +23,7 @@ def test_compared_single_ios_without_a_deeper_load_get_one_in_the_first_block() 
 
 def test_none_is_added_twice_or_where_none_is_asked_for() -> None:
     scenario = scenario_file.load("shared-zrs", "standard")
-    again = scenario_file.from_dict(scenario.model_dump(mode="json", exclude_none=True), "manifest")
+    again = scenario_tables.from_dict(scenario.model_dump(mode="json", exclude_none=True), "manifest")
     assert again.workload == scenario.workload
     without = scenario_file.load("shared-zrs", "standard", {"design.probe_s": 0})
     assert not any(item.name.endswith(derived_workloads.PROBE_SUFFIX) for item in without.workload)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from diskbook.cloud.azure import expiry
-from diskbook.design import consistency, scenario_file, schedule
+from diskbook.design import consistency, scenario_file, scenario_tables, schedule
 from diskbook.design.model import Design, Scenario
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
@@ -43,7 +43,7 @@ def test_overrides_win_over_the_preset() -> None:
 
 def test_the_manifest_gives_the_same_scenario_back() -> None:
     found = scenario_file.load("zone-disks", "quick")
-    assert scenario_file.from_dict(found.model_dump(mode="json"), "manifest") == found
+    assert scenario_tables.from_dict(found.model_dump(mode="json"), "manifest") == found
 
 
 def test_a_recorded_arm_has_todays_label_where_it_is_the_same_arm() -> None:
@@ -51,10 +51,10 @@ def test_a_recorded_arm_has_todays_label_where_it_is_the_same_arm() -> None:
     for arm in raw["arm"]:
         arm["label"] = "J"
     next(disk for disk in raw["disk"] if disk["name"] == "h")["size_gib"] = 2048
-    labels = {arm.name: arm.label for arm in scenario_file.recorded(raw, "manifest.json").arm}
+    labels = {arm.name: arm.label for arm in scenario_tables.recorded(raw, "manifest.json").arm}
     assert labels["j-v2-8000"] == "Premium v2" and labels["h-plain"] == "J"
     raw["name"] = "not-of-the-workbook"
-    assert {arm.label for arm in scenario_file.recorded(raw, "manifest.json").arm} == {"J"}
+    assert {arm.label for arm in scenario_tables.recorded(raw, "manifest.json").arm} == {"J"}
 
 
 def test_every_scenario_loads_in_every_preset() -> None:
@@ -182,7 +182,7 @@ def test_an_argument_of_a_line_that_could_be_a_command_is_named_with_its_file(
     raw["comparison"] = []
     with pytest.raises(UsageError) as caught:
         if where == "manifest.json":
-            scenario_file.from_dict(raw, where)
+            scenario_tables.from_dict(raw, where)
         else:
             (tmp_path / where).write_text(
                 f'{ZONE_DISKS}\n[[workload]]\nname = "own"\nverbatim = "{line}"\n', "utf-8"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.design import scenario_file
+from diskbook.design import scenario_file, scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts.catalog import OWN_DISK, OWN_HOST
 from diskbook.facts.errors import UsageError
@@ -25,7 +25,7 @@ def two_disks() -> Scenario:
     raw = scenario_file.load(OWN, "quick").model_dump(mode="json")
     raw["disk"].append({**raw["disk"][0], "name": "other"})
     raw["arm"].append({**raw["arm"][0], "name": "other", "disk": "other"})
-    return hosts_file.as_own(scenario_file.from_dict(raw, "two"))
+    return hosts_file.as_own(scenario_tables.from_dict(raw, "two"))
 
 
 def host(**keys: Any) -> OwnHost:
@@ -36,7 +36,7 @@ def test_nothing_of_azure_is_left_in_the_scenario() -> None:
     made = own()
     assert {machine.size for machine in made.machine} == {OWN_HOST}
     assert {(disk.sku, disk.zone) for disk in made.disk} == {(OWN_DISK, None)}
-    assert scenario_file.from_dict(made.model_dump(mode="json"), "again") == made
+    assert scenario_tables.from_dict(made.model_dump(mode="json"), "again") == made
     assert own("local-disk").analysis_notebook == "3-analyse-local-disk"
 
 
@@ -66,7 +66,7 @@ def test_a_disk_seen_from_two_machines_stays_with_neither() -> None:
     raw["machine"].append({**raw["machine"][0], "name": "there"})
     raw["arm"].append({**raw["arm"][0], "name": "far", "machine": "there"})
     with pytest.raises(UsageError, match="disk is seen from here and there, and a disk of your own stays"):
-        hosts_file.as_own(scenario_file.from_dict(raw, "two"))
+        hosts_file.as_own(scenario_tables.from_dict(raw, "two"))
 
 
 def test_the_only_place_stands_for_the_only_disk() -> None:

@@ -13,7 +13,7 @@ import pytest
 from diskbook.cloud.azure import witness
 from diskbook.clusters.powershell import call, steps
 from diskbook.clusters.vmfleet import names
-from diskbook.design import scenario_file
+from diskbook.design import scenario_file, scenario_tables
 from diskbook.design.diskspd_arguments import parse
 from diskbook.facts.units import GIB
 from diskbook.hosts import disks as machine_disks
@@ -191,7 +191,7 @@ def rig(
     if change:
         tables = scenario.model_dump()
         change(tables)
-        scenario = scenario_file.from_dict(tables, "changed")
+        scenario = scenario_tables.from_dict(tables, "changed")
     folder.mkdir(parents=True, exist_ok=True)
     machines = {name: {"id": f"/{name}", "host": {"name": f"r1-{name}"}} for name in MACHINES}
     disks = {

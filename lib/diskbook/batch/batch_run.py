@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.cloud import kinds
-from diskbook.design import scenario_file
+from diskbook.design import scenario_file, scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts import redact
 from diskbook.facts.errors import UsageError
@@ -89,5 +89,5 @@ def name_of(scenario: Scenario, cloud: str, profile: str | None) -> str:
 
 def name_of_manifest(manifest: Mapping[str, Any]) -> str:
     """The name that the content of a run's manifest gives it."""
-    scenario = scenario_file.from_dict(manifest["scenario"], "manifest.json")
+    scenario = scenario_tables.from_dict(manifest["scenario"], "manifest.json")
     return name_of(scenario, manifest["cloud"], (manifest.get("emulator") or {}).get("profile"))

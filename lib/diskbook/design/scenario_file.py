@@ -3,7 +3,6 @@
 A preset can leave out rows of a scenario's file by name, with everything that concerns only them.
 """
 
-import contextlib
 import reprlib
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,13 +11,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from diskbook.design import azure_rules, company_rules, consistency, derived_workloads, mistakes
-from diskbook.design.model import PRESETS, Arm, Disk, Machine, Record, Scenario, Volume
+from diskbook.design import azure_rules, company_rules, derived_workloads, mistakes
+from diskbook.design.model import PRESETS, Scenario
+from diskbook.design.scenario_tables import WORDING, form, mistakes_of_form
 from diskbook.facts import input_files, neighbours, paths
-from diskbook.facts.errors import DiskbookError, UsageError, one_line, unknown
+from diskbook.facts.errors import UsageError, one_line, unknown
 from diskbook.facts.neighbours import imported
 from diskbook.facts.rules import UNKNOWN_SIZE
-from diskbook.facts.validation import Mistake, MistakesError, Wording, mistakes as say_all, refusal
+from diskbook.facts.validation import Mistake, MistakesError, mistakes as say_all, refusal
 
 KINDS = frozenset({"machine", "disk", "cluster", "volume", "arm", "workload", "check", "drill", "loss"})
 Names = Sequence[Any]
@@ -77,19 +77,8 @@ LISTS = frozenset({"machine", "disk", "arm", "workload", "sweep", "comparison", 
 LISTS |= {"cluster", "volume", "loss"}
 TABLES = ("azure", "design", "network", "scenario")
 """Tables of a scenario that presets and overrides lie over key by key."""
-_AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
-_AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
 CHECKS = {"tools": "diskbook.tools.registry:check"}
 """Checks by packages above this one. Each takes a scenario and returns a sentence per mistake."""
-WORDING = Wording(
-    sentences={
-        "missing": "{place}: the key '{key}' is missing",
-        "too_short": "write at least one [[{key}]]",
-        "string_pattern_mismatch": "{place}: {value} is not a name; use small letters, digits and hyphens, "
-        "a letter first",
-        **{f"string_pattern_mismatch {key}": _AZURE_NAME for key in _AZURE_NAMES},
-    }
-)
 
 
 def names() -> list[str]:
@@ -150,7 +139,7 @@ def _load(path: Path, preset: str, overrides: Mapping[str, Any], asks_azure: boo
         raise refusal(path.name, [*wrong, *_lines(error, path.name)], raw) from None
     tables = {"name": path.stem, "preset": preset, **raw}
     try:
-        made = _form(tables)
+        made = form(tables)
     except ValueError:
         find = partial(_find, asks_azure=asks_azure)
         raise refusal(path.name, [*wrong, *mistakes.every(tables, find)], tables) from None
@@ -196,69 +185,9 @@ def _table(value: Any, where: str) -> Mapping[str, Any]:
     return value
 
 
-def from_dict(raw: Mapping[str, Any], where: str) -> Scenario:
-    """Build a scenario from plain tables, as read from TOML or from a manifest.
-
-    Raises UsageError with a line per mistake.
-    """
-    try:
-        return _form(raw)
-    except ValueError:
-        raise refusal(where, mistakes.every(raw, _find_in_form), raw) from None
-
-
-def recorded(raw: Mapping[str, Any], where: str) -> Scenario:
-    """Build the scenario that a manifest records, with the labels that its file gives the same arms today.
-
-    A label is not part of what was measured. An arm that differs in anything else keeps its recorded label.
-    Raises UsageError with a line per mistake.
-    """
-    scenario, labels = from_dict(raw, where), {}
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, DiskbookError):
-        today = input_files.read_toml(paths.SCENARIOS / f"{scenario.name}.toml", "")
-        rows = {row["name"]: row for row in raw["arm"]}
-        labels = {
-            row["name"]: row.get("label")
-            for row in today["arm"]
-            if row["name"] in rows and _asked(today, row) == _asked(raw, rows[row["name"]])
-        }
-    arms = [arm.model_copy(update={"label": labels.get(arm.name, arm.label)}) for arm in scenario.arm]
-    return scenario.model_copy(update={"arm": tuple(arms)})
-
-
-def _asked(tables: Mapping[str, Any], arm: Mapping[str, Any]) -> list[Record]:
-    """An arm without its label, and the disk, machine and volume that it names."""
-    parts = [
-        kind.model_validate(row)
-        for key, kind in (("disk", Disk), ("machine", Machine), ("volume", Volume))
-        for row in tables.get(key, ())
-        if row["name"] == arm.get(key)
-    ]
-    return [Arm.model_validate({**arm, "label": None}), *parts]
-
-
-def _form(raw: Mapping[str, Any]) -> Scenario:
-    """Build a scenario; ValueError with the first mistake, or all of pydantic's."""
-    scenario = derived_workloads.expand_probes(
-        derived_workloads.expand_shares(Scenario.model_validate(dict(raw)))
-    )
-    consistency.check(scenario)
-    return scenario
-
-
-def _find_in_form(raw: Mapping[str, Any]) -> list[Mistake]:
-    try:
-        _form(raw)
-    except ValidationError as error:
-        return say_all(error, Scenario, raw, WORDING)
-    except ValueError as error:
-        return [Mistake(str(error))]
-    return []
-
-
 def _find(raw: Mapping[str, Any], asks_azure: bool) -> list[Mistake]:
     """Find mistakes of the form, or else all broken rules."""
-    return _find_in_form(raw) or [Mistake(text) for text in _broken(_form(raw), asks_azure)]
+    return mistakes_of_form(raw) or [Mistake(text) for text in _broken(form(raw), asks_azure)]
 
 
 def check(scenario: Scenario, where: str, *, asks_azure: bool = False) -> Scenario:

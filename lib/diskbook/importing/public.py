@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design import scenario_file
+from diskbook.design import scenario_tables
 from diskbook.facts import catalog, input_files, paths
 from diskbook.facts.errors import DiskbookError, unknown
 from diskbook.importing import pairing, repeats, run as importer, scenario
@@ -94,7 +94,7 @@ def plan(name: str, run_name: str) -> Planned:
     entries = _entries(dataset, asked)
     words = {arm["name"]: arm["label"] for arm in asked["arm"]}
     document = _document(dataset, asked, entries, words)
-    scenario_file.from_dict(document, run_name)
+    scenario_tables.from_dict(document, run_name)
     manifest = scenario.manifest(runs.folder_of(run_name).name, document, *_resources(asked["arm"]))
     manifest["imported"] = {
         "paths": [f"data set {name}"],

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from diskbook.design import scenario_file
+from diskbook.design import scenario_file, scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError, UsageError, is_visible, unknown, visible
 from diskbook.importing import (
@@ -92,7 +92,7 @@ def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> P
         raise unknown("arm", chosen.base, words)
     document = mapping.document(target, entries) if target else scenario.derive(entries, words, chosen)
     resources = mapping.resources(target) if target else scenario.resources(document, chosen, limits)
-    scenario_file.from_dict(document, name)
+    scenario_tables.from_dict(document, name)
     manifest = scenario.manifest(runs.folder_of(name).name, document, *resources)
     manifest["imported"] = {
         "paths": [visible(str(path)) for path in paths],

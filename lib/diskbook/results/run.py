@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from diskbook.design import scenario_file
+from diskbook.design import scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts import client, files, neighbours, paths
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
@@ -75,7 +75,7 @@ class Run:
     @property
     def scenario(self) -> Scenario:
         """The scenario as the manifest records it, with today's labels of its arms."""
-        return scenario_file.recorded(self.manifest["scenario"], f"{self.name}/manifest.json")
+        return scenario_tables.recorded(self.manifest["scenario"], f"{self.name}/manifest.json")
 
     @property
     def is_signed(self) -> bool:
@@ -295,7 +295,7 @@ def open_run(name: str | Path) -> Run:
 @functools.lru_cache(maxsize=1024)
 def scenario_of(text: str, run: str) -> Scenario:
     """Return the scenario of a run by the JSON that its manifest has of it."""
-    return scenario_file.recorded(json.loads(text), f"{run}/manifest.json")
+    return scenario_tables.recorded(json.loads(text), f"{run}/manifest.json")
 
 
 def check_fetched(folder: Path) -> None:

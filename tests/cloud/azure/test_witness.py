@@ -12,7 +12,7 @@ import pytest
 from diskbook.cloud.azure import inventory, provision, readback, requests, witness
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 from diskbook.cloud.azure.create import Maker, Place
-from diskbook.design import scenario_file
+from diskbook.design import scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
@@ -53,7 +53,7 @@ def two_nodes(*zones: str) -> Scenario:
     raw["volume"][2]["kind"] = "two-way"
     for machine, zone in zip(raw["machine"][1:3], zones, strict=False):
         machine["zone"] = zone
-    return scenario_file.from_dict(raw, "two.toml")
+    return scenario_tables.from_dict(raw, "two.toml")
 
 
 def test_a_witness_is_made_and_read_back(plane: World, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from diskbook.clusters.design import fleets
-from diskbook.design import scenario_file
+from diskbook.design import scenario_file, scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import GIB
@@ -52,7 +52,7 @@ def raw() -> dict[str, Any]:
 
 
 def scenario(tables: dict[str, Any] | None = None) -> Scenario:
-    made = scenario_file.from_dict(tables or raw(), "fleet.toml")
+    made = scenario_tables.from_dict(tables or raw(), "fleet.toml")
     return scenario_file.check(made, "fleet.toml")
 
 

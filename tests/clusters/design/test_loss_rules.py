@@ -10,7 +10,7 @@ import pytest
 from diskbook.clusters import cost
 from diskbook.clusters.design import loss_rules
 from diskbook.cost import durations
-from diskbook.design import scenario_file
+from diskbook.design import scenario_file, scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
 from support import SCENARIOS
@@ -21,7 +21,7 @@ FILE = SCENARIOS / "losses.toml"
 def scenario(**changes: Any) -> Scenario:
     """The scenario with other losses."""
     tables = scenario_file.load(str(FILE), "quick").model_dump()
-    return scenario_file.from_dict({**tables, **changes}, "changed")
+    return scenario_tables.from_dict({**tables, **changes}, "changed")
 
 
 def loss(**keys: Any) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def test_a_node_keeps_a_drive() -> None:
     small = next(disk for disk in tables["disk"] if disk["name"] == "small")
     small["count"] = 2
     with pytest.raises(UsageError, match="a node has 2 of small, and one must be left; raise count"):
-        scenario_file.from_dict({**tables, "loss": [loss(volume="three", lost="two-drives")]}, "changed")
+        scenario_tables.from_dict({**tables, "loss": [loss(volume="three", lost="two-drives")]}, "changed")
 
 
 def test_a_volume_of_one_machine_is_not_lost() -> None:
@@ -79,7 +79,7 @@ def test_a_volume_of_one_machine_is_not_lost() -> None:
     raw.pop("preset")
     one = {**raw, "name": "spaces", "preset": "quick", "loss": [loss(volume="simple")]}
     with pytest.raises(UsageError, match="simple is one machine's, and nobody is left to ask"):
-        scenario_file.from_dict(one, "spaces.toml")
+        scenario_tables.from_dict(one, "spaces.toml")
 
 
 def test_losses_of_a_pool_are_one_and_a_preset_may_leave_them_out() -> None:

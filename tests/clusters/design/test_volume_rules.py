@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from diskbook.clusters.design import volume_rules
-from diskbook.design import azure_rules, scenario_file
+from diskbook.design import azure_rules, scenario_tables
 from diskbook.design.model import Scenario, Volume
 from diskbook.facts.errors import UsageError
 
@@ -59,7 +59,7 @@ def raw(kind: str = "three-way", nodes: int = 3, **more: Any) -> dict[str, Any]:
 
 
 def made(tables: dict[str, Any]) -> Scenario:
-    return scenario_file.from_dict(tables, "cluster.toml")
+    return scenario_tables.from_dict(tables, "cluster.toml")
 
 
 def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_every_kind_of_volume_on_the_nodes_it_needs_breaks_no_rule(
 ) -> None:
     scenario = made(raw(kind, nodes, **more))
     assert azure_rules.check(scenario) == []
-    assert scenario_file.from_dict(scenario.model_dump(mode="json"), "manifest") == scenario
+    assert scenario_tables.from_dict(scenario.model_dump(mode="json"), "manifest") == scenario
 
 
 def test_the_disks_of_a_machine_are_those_of_its_pools() -> None:
@@ -110,9 +110,9 @@ def test_the_disks_of_a_machine_are_those_of_its_pools() -> None:
 def test_a_node_has_a_name_that_windows_takes() -> None:
     """15 characters with r99- before it; other machines may have longer names."""
     assert "node-name" not in broken(raw())
-    long = scenario_file.from_dict(json.loads(json.dumps(raw()).replace('"n2"', '"storage-no2"')), "x")
+    long = scenario_tables.from_dict(json.loads(json.dumps(raw()).replace('"n2"', '"storage-no2"')), "x")
     assert volume_rules.MOST_NAME == 11 and not list(azure_rules.check(long))
-    long = scenario_file.from_dict(json.loads(json.dumps(raw()).replace('"n2"', '"storage-node"')), "x")
+    long = scenario_tables.from_dict(json.loads(json.dumps(raw()).replace('"n2"', '"storage-node"')), "x")
     (violation,) = azure_rules.check(long)
     assert str(violation) == (
         "[[machine]] storage-node: name: Windows takes 15 characters for a computer, "

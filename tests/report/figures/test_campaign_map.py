@@ -7,8 +7,8 @@ import math
 import pandas as pd
 from matplotlib.patches import Rectangle
 
-from diskbook.report.figures import as_svg, campaign_map
-from diskbook.report.figures.campaign_map import STARTS
+from diskbook.report.figures import as_svg
+from diskbook.report.figures.campaign_map import STARTS, campaign_map
 from diskbook.report.figures.style import GROUND, NARROW_PX, Picture
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from diskbook.report.figures import depth_curves
+from diskbook.report.figures.depth_curves import depth_curves
 from diskbook.report.figures.style import ArmLook, Picture
 
 LOOKS = {"a": ArmLook("one server", "#0072B2", "o", "-")}

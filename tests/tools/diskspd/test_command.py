@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from pydantic import ValidationError
 
-from diskbook.design import scenario_file as scenarios
+from diskbook.design import scenario_file as scenarios, scenario_tables
 from diskbook.design.diskspd_arguments import parse_words
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
@@ -234,7 +234,7 @@ def test_a_line_is_a_whole_workload_with_its_remarks(tmp_path: Path) -> None:
 
 def test_a_manifest_gives_the_same_workload_back(tmp_path: Path) -> None:
     found = scenario(tmp_path)
-    assert scenarios.from_dict(found.model_dump(mode="json"), "manifest.json") == found
+    assert scenario_tables.from_dict(found.model_dump(mode="json"), "manifest.json") == found
 
 
 @pytest.mark.parametrize(

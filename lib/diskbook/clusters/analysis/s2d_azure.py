@@ -15,7 +15,8 @@ from diskbook.facts.units import KIB
 from diskbook.report.analysis.needs import Section
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.analysis.run import Analysis, once
-from diskbook.report.figures import Picture, depth_curves
+from diskbook.report.figures import Picture
+from diskbook.report.figures.depth_curves import depth_curves
 from diskbook.report.show.html import Html, table
 from diskbook.report.show.lead import arms_in_words, comparison_in_words
 from diskbook.stats import expected, knee

@@ -16,6 +16,8 @@ from diskbook.report import figures
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture
+from diskbook.report.figures.credit import credit as draw_credit
+from diskbook.report.figures.predicted import drives as draw_drives
 from diskbook.report.show import facts, sentences
 from diskbook.report.show.html import Html, table as table_of
 from diskbook.report.show.lead import comparison_in_words
@@ -159,7 +161,7 @@ def access_times(a: Analysis) -> pd.DataFrame:
 def _rates(a: Analysis) -> dict[str, Picture]:
     cells = predictions(a)
     loads = {name: (_SLUGS[name], name, *PANELS[name]) for name in PANELS if name in set(cells["workload"])}
-    return {name: figures.drives(a.trials, cells, a.looks, load, a.source) for name, load in loads.items()}
+    return {name: draw_drives(a.trials, cells, a.looks, load, a.source) for name, load in loads.items()}
 
 
 def rates(a: Analysis, workload: str = WRITES) -> Picture | None:
@@ -193,7 +195,7 @@ def _access_title(a: Analysis) -> str:
 def burst(a: Analysis) -> Picture:
     """Figure: the moment a burst credit runs out."""
     scale = a.scenario.scenario.emulated_credit_scale if a.provenance == Provenance.EMULATED else 1.0
-    return figures.credit(a.trials, a.tables.series, a.looks, BURST, scale, a.source)
+    return draw_credit(a.trials, a.tables.series, a.looks, BURST, scale, a.source)
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:

@@ -9,9 +9,9 @@ from diskbook.design.totals import trial_totals
 from diskbook.design.vocabulary import Label
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
-from diskbook.report import figures
 from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture
+from diskbook.report.figures.depth_curves import depth_curves
 from diskbook.report.show import headlines
 from diskbook.report.show.html import Html, table
 from diskbook.stats import knee
@@ -33,7 +33,7 @@ def curves(a: Analysis) -> Picture:
     knees = _chosen(a)
     known = knees[knees["knee"].notna()] if len(knees) else knees
     empty = pd.DataFrame(columns=_CAPS)
-    return figures.depth_curves(_sweep(a), empty, known, a.looks, 1, _title(known), a.source)
+    return depth_curves(_sweep(a), empty, known, a.looks, 1, _title(known), a.source)
 
 
 def _title(known: pd.DataFrame) -> str:

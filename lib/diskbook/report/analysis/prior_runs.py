@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design import scenario_file as scenarios
+from diskbook.design import scenario_tables
 from diskbook.design.model import Comparison, Scenario
 from diskbook.design.vocabulary import WITHHELD, GateStatus, Scope
 from diskbook.facts.errors import UsageError
@@ -57,7 +57,7 @@ class PriorRun:
     @cached_property
     def scenario(self) -> Scenario:
         """Its scenario as it was run."""
-        return scenarios.recorded(self.manifest["scenario"], f"{self.name}/manifest.json")
+        return scenario_tables.recorded(self.manifest["scenario"], f"{self.name}/manifest.json")
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:

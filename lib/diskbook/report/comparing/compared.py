@@ -15,7 +15,8 @@ from diskbook.report.comparing import changed, measured, pairs
 from diskbook.report.comparing.changed import Change
 from diskbook.report.comparing.measured import Measured
 from diskbook.report.comparing.pairs import LeftOut, Pair, Paired, estimate_of
-from diskbook.report.figures import Picture, RunSource, runs_forest
+from diskbook.report.figures import Picture, RunSource
+from diskbook.report.figures.runs_forest import runs_forest
 from diskbook.report.show import sentences
 from diskbook.stats import ratio_of_ratios, ratios
 from diskbook.stats.ratio_of_ratios import Spread

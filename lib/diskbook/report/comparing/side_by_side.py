@@ -21,7 +21,7 @@ from diskbook.report import figures
 from diskbook.report.comparing import measured
 from diskbook.report.comparing.measured import KEY, Measured
 from diskbook.report.comparing.tables import ratio_words
-from diskbook.report.figures.campaign_map import HOURS, STARTS
+from diskbook.report.figures.campaign_map import HOURS, STARTS, campaign_map
 from diskbook.report.show import locations, sentences
 from diskbook.report.show.html import Html, escaped, table
 from diskbook.results.run import Run, open_run
@@ -253,7 +253,7 @@ def mapped(answers: Answers, batch: str) -> Html:
 def picture(answers: Answers, batch: str) -> figures.Picture:
     """Draw the map; there must be an answer."""
     panels = {name: cells(answers.rows[answers.rows["question"] == name]) for name in answers.leading}
-    return figures.campaign_map(panels, _title(list(panels.values())), batch, answers.provenance)
+    return campaign_map(panels, _title(list(panels.values())), batch, answers.provenance)
 
 
 def cells(rows: pd.DataFrame) -> pd.DataFrame:

@@ -82,6 +82,15 @@ def test_after_an_error_the_old_file_stands_and_nothing_else_is_left(tmp_path: P
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_an_error_names_the_path_that_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(OSError) as missing, files.replacing(tmp_path / "no" / "a.svg"):
+        pass
+    assert missing.value.filename == str(tmp_path / "no" / "a.svg")
+    with pytest.raises(OSError) as other, files.named(tmp_path / "site"):
+        (tmp_path / "other").read_text()
+    assert other.value.filename == str(tmp_path / "other")
+
+
 def test_a_file_is_written_once(tmp_path: Path) -> None:
     path = tmp_path / "key"
     files.write_once(path, "first")

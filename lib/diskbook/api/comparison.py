@@ -64,8 +64,8 @@ def changes(
     if scope.source(provenance):
         axes.text(0.995, 0.03, "EMULATED", transform=axes.transAxes, ha="right", fontsize="small")
     if ax is None:
-        found = "".join(f"; {estimate.scope}: {estimate.text}" for estimate in drawn)
-        axes.figure.set_label(f"Changes in percent, {title}, by row: {', '.join(rows)}{found}")
+        intervals = "".join(f"; {estimate.scope}: {estimate.text}" for estimate in drawn)
+        axes.figure.set_label(f"Changes in percent, {title}, by row: {', '.join(rows)}{intervals}")
     return axes
 
 

@@ -1,4 +1,4 @@
-"""The clouds that a run can use, by name. A package of yours may add one.
+"""The clouds that a run can use, by name, and one line of the doctor. Your own package may add a cloud.
 
 It writes a subclass of `CloudKind`, and lists an instance under the entry point group `diskbook.clouds`::
 
@@ -6,8 +6,6 @@ It writes a subclass of `CloudKind`, and lists an instance under the entry point
     stack = "my_package.stack:STACK"
 
 `diskbook run SCENARIO --cloud stack` then uses it. Its clients are those of the Azure SDK.
-
-One line of the doctor: what was checked, how it came out, and what to change where it failed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

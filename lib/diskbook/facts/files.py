@@ -33,15 +33,27 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[Path]:
 
     Yields where to write, in the same folder. After an error it is removed.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    part = Path(name)
+    with named(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        part = Path(name)
+        try:
+            yield part
+            part.chmod(mode)
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Have errors of temporary files beside a path, `.NAME` and more, name that path."""
     try:
-        yield part
-        part.chmod(mode)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        if str(error.filename).startswith(os.path.abspath(path.with_name(f".{path.name}"))):
+            error.filename, error.filename2 = str(path), None
         raise
 
 

@@ -21,7 +21,7 @@ from diskbook.design import schema
 from diskbook.design.arm_words import label
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
-from diskbook.facts import neighbours, quantities
+from diskbook.facts import files, neighbours, quantities
 from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.facts.table_writers import capital
 from diskbook.report.analysis import answer as answers, protocol, report
@@ -294,7 +294,8 @@ def build(runs: Path, target: Path, url: str = "") -> Outcome:
     _check(target)
     shown, unreadable = read_all(runs)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
+    part = tempfile.TemporaryDirectory
+    with files.named(target), part(dir=target.parent, prefix=f".{target.name}-") as folder:
         made = Path(folder, "site")
         for name, text in _pages(shown, unreadable, url.rstrip("/")):
             (made / name).parent.mkdir(parents=True, exist_ok=True)

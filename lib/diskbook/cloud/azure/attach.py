@@ -1,7 +1,4 @@
-"""Attach and detach data disks, move one to the machine that measures it, and tell which has which.
-
-Switching the machines of a replicate off and on, by scenario name.
-"""
+"""Attach, detach and move data disks, and switch the machines of a replicate off and on."""
 
 import re
 import time

@@ -1,26 +1,20 @@
-"""Azure SDK clients, the same for Azure and for the emulator.
+"""Make the SDK clients of Azure and of the emulator, and choose how often to poll an operation.
 
-What differs is in `Cloud`: endpoint, CA, credential, and the scale of waiting.
+`Cloud` holds all differences between the two: endpoint, CA, credential, and the scale of waiting.
 
-Fill in the models of the Azure SDK before threads share them.
+The models of the SDK are filled in before threads share them. A model class gets the names and types of its
+fields when its first object is made (`Model.__new__` in `_utils/model_base.py`), without a lock. A thread
+that reads the class meanwhile raises "RuntimeError: dictionary changed size during iteration".
 
-A model class of the SDK gets the names and types of its fields when its first object is made (`Model.__new__`
-in `_utils/model_base.py` of each of its packages). No lock guards that. Another thread that reads the class
-meanwhile raises "RuntimeError: dictionary changed size during iteration": one that makes an object of a
-subclass, or reads an answer of a type that has subclasses.
+Azure suggests a polling interval in some answers (50 s for a new machine, 10 s for a network). In others the
+SDK waits 30 s. A run would then wait for polls, not for Azure. So polls start at one second, or two where
+Azure expects a minute. Later the interval is 5 % of the time that the operation has taken.
 
-How often a long-running operation of Azure is polled for its end.
-
-Azure names a time in some answers to a poll (50 s on a new machine's first one, 10 s for a network) and none
-in others, where the SDK waits 30 s. A run would wait for the polling more than for Azure. So polls follow the
-time an operation has taken so far: a second at first (two where Azure expects a minute), a twentieth of that
-time later on. An end is noticed within one or two seconds, or 5 % of the operation's time.
-
-The price is requests: 51 polls in the 168 s of a zonal machine, where the SDK would send 6. Azure Compute
-has a bucket of 45 polls for each operation, and adds 15 a minute (Microsoft, "Compute throttling limits",
-Get Operation; azure-cli's recordings of 2026 show the bucket to be an operation's, GetOperationResource).
-This pace never empties it: 44 polls in the first minute at most, 15 in the second, then fewer; a test holds
-that. What a throttled answer (429) asks for is the retry policy's matter, and is obeyed.
+This takes more requests: 51 polls in the 168 s of a zonal machine, where the SDK sends 6. Azure Compute
+allows a bucket of 45 polls per operation and adds 15 per minute (Microsoft, "Compute throttling limits", Get
+Operation; recordings of azure-cli of 2026 show that the bucket belongs to the operation). This pace sends at
+most 44 polls in the first minute and 15 in the second, then fewer. The retry policy handles a throttled
+answer (429).
 """
 
 import functools

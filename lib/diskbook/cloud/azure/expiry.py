@@ -1,16 +1,16 @@
-"""Expiry: timers that shut a run's machines down, should nobody be left to delete them.
+"""Timers that shut a run's machines down if nobody is left to delete them.
 
 Two timers follow the tag `diskbook-expires`, which a sweep reads:
 
-- Azure's own auto-shutdown (`Microsoft.DevTestLab/schedules`) deallocates the machine and so ends its bill.
-  It knows a time of day, not a date, so it is only set where expiry is less than a day away;
-- a timer in the machine, set by cloud-init (Linux) or the task scheduler (Windows), shuts it down
+- Azure's auto-shutdown (`Microsoft.DevTestLab/schedules`) deallocates the machine and so ends its bill. It
+  knows a time of day, not a date, so it is set only if the run expires within a day.
+- A timer in the machine, set by cloud-init (Linux) or the task scheduler (Windows), shuts it down
   `GUEST_LATER` after that. It knows the date, but Azure goes on billing a machine that is only stopped.
 
-The machine's timer comes second: no documentation says that Azure's schedule deallocates a machine that is
-already stopped. The ledger (`expired`) says in which state a sweep or the run found each machine.
+The machine's timer comes second: no documentation says that Azure's schedule deallocates a machine that has
+already stopped. The ledger (`expired`) records the state of each machine when a sweep or the run found it.
 
-Disks and addresses cost until they are deleted, by teardown or sweep.
+Disks and addresses cost money until a teardown or a sweep deletes them.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
-"""Versions of the images that machines are made from: one a run, so that all its machines are alike.
+"""Choose one version of each image per run, so that all machines of the run are alike.
 
 "latest" may change between the first machine of a run and its last. Azure lists the versions of an image by
-region (Virtual Machine Images - List); the newest is taken once, kept in the manifest, and asked for from
-then on, by resumed runs as well.
+region (Virtual Machine Images - List). The run takes the newest once and records it in the manifest; resumed
+runs use the same version.
 """
 
 from collections.abc import Iterable, Mapping

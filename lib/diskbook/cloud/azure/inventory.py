@@ -1,9 +1,8 @@
-"""What stands in a resource group, and what carries a run's tag outside of its groups. Only reads.
+"""List the resources of a run's groups, and check whose a group is. Only reads.
 
-Whose a resource group is: asked before anything is made in one, and before one is deleted.
-
-Names and tags of groups can be anybody's. A group is a run's own when its name is that of the run, its tags
-are those of the run and signed by this client, and everything in it carries the run's tag.
+Whose a group is gets checked before anything is created in it, and before it is deleted: anybody can choose
+names and tags. A group belongs to a run if it has the run's name and tags, if this client signed the tags,
+and if everything in the group carries the run's tag.
 """
 
 import re

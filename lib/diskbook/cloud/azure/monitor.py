@@ -1,8 +1,8 @@
-"""Fetch Azure Monitor's metrics of a run's machines, and keep the answers as they came.
+"""Fetch Azure Monitor's metrics of a run's machines, and keep the answers unchanged.
 
-Metrics of a minute arrive a few minutes later. So they are asked for when the last trial has ended, and the
-last minute that a trial needs is waited for, within bounds. They are evidence next to the results: whatever
-goes wrong here is recorded in one sentence, and the run goes on without them.
+Metrics arrive a few minutes late. So they are fetched after the last trial has ended, and the fetch waits,
+for a limited time, for the last minute that a trial needs. Metrics are additional evidence: an error here is
+recorded in one sentence, and the run continues without them.
 """
 
 import time

@@ -1,12 +1,9 @@
-"""An existing resource group that the user names: a run's resources in it, and their deletion one by one.
+"""Use an existing resource group that the user names, and delete a run's resources one by one.
 
-The group is never deleted, and neither is what others have in it. A resource in it is the run's if its name
-begins with the run's prefix and its tags are signed for that prefix. OS disks have no tags, so the name of
-their machine tells them.
-
-Delete resources of a run one by one, where their resource group stays.
-
-It stays for other replicates, or because it holds resources that are not the run's.
+The group and the resources of others in it are never deleted. A resource belongs to the run if its name
+begins with the run's prefix and its tags are signed for that prefix. OS disks have no tags, so they are found
+by the name of their machine. Other groups are treated in the same way while they hold other replicates, or
+resources that are not the run's.
 """
 
 import contextlib

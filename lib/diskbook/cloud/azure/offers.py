@@ -1,8 +1,7 @@
-"""What a subscription may have in a region: resource SKUs and quotas, as small records. No I/O but `ask`.
+"""What a subscription may use in a region: sizes, quotas and limits. No I/O but `ask`.
 
-What Azure says of a VM size, compared with the table: traits, retirement, limits, differences. No I/O.
-
-Limits in force: of machines from resource SKUs and a dated burst table, of disks from their read-back.
+What Azure says of a VM size is compared with our table: traits, retirement and limits. The limits in force of
+machines come from resource SKUs and a dated burst table, those of disks from reading the disk back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Set

@@ -1,12 +1,11 @@
-"""Check before the first create that sizes, zones, disks and quotas are available, from the API's lists.
+"""Check sizes, zones, disks, quotas and Azure Policy before anything is created.
 
-Pure but for `problems_of`. Every problem is one sentence that says what to change: another zone or region
-that would do, a similar size, or fewer replicates.
+Pure but for `problems_of`. Each problem is one sentence that says what to change: another zone or region, a
+similar size, or fewer replicates.
 
-Ask Azure Policy, before anything is created, what it would refuse: regions, sizes, tags, public addresses.
-
-Policy Restrictions - Check At Subscription Scope, or At Resource Group Scope (Microsoft.PolicyInsights,
-learn.microsoft.com/rest). A denial names the fields that led to it in `evaluationDetails`.
+Azure Policy says what it would refuse: regions, sizes, tags, public addresses (Policy Restrictions - Check At
+Subscription Scope, or At Resource Group Scope, Microsoft.PolicyInsights, learn.microsoft.com/rest). A denial
+names the fields that led to it in `evaluationDetails`.
 """
 
 import re

@@ -1,9 +1,9 @@
-"""Private networks: an existing subnet, machines without public addresses, and the way to them.
+"""Private networks: an existing subnet, machines without public addresses, and the way to reach them.
 
-Nothing is changed in the subnet's group: the run makes its interfaces in its own group, behind a security
-group at each interface that lets SSH in from the virtual network alone. Service tag "VirtualNetwork" is the
-network's own addresses, those of peered networks and those on premises (Microsoft's "Virtual network service
-tags"), from where jump host and Bastion come.
+The run does not change the group of the subnet. It makes its interfaces in its own group. A security group at
+each interface lets SSH in from the virtual network alone. The service tag "VirtualNetwork" means the
+addresses of the network, of peered networks and of on-premises networks (Microsoft's "Virtual network service
+tags"). Jump hosts and Bastion connect from there.
 """
 
 from collections.abc import Iterator, Mapping

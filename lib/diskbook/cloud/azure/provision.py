@@ -1,9 +1,8 @@
-"""Create what a run needs, in parallel as far as one thing does not need another.
+"""Create what a run needs, in parallel wherever one step does not depend on another.
 
-One resource group with one network; for each replicate a set of machines and disks. Network, security group,
-addresses and disks are begun at once, then the interfaces, then the machines.
-
-Run steps in parallel, each as soon as the steps it depends on are done; find the longest chain.
+A run has one resource group with one network, and machines and disks for each replicate. Network, security
+group, addresses and disks start at once, then the interfaces, then the machines. Each step runs as soon as
+the steps that it depends on are done; the module also finds the longest chain.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Recover a machine that does not answer: ask Azure for its state, bring it back with the same disks.
+"""Recover a machine that does not answer: read its state from Azure, bring it back with the same disks.
 
-An evicted or stopped machine is started again, a hung one restarted, each once; a machine that has another
-address by now is found there. Power states are those of the instance view ("PowerState/deallocated").
+An evicted or stopped machine is started, a hung one restarted, each once. A machine with a new address is
+found there. Power states are those of the instance view ("PowerState/deallocated").
 """
 
 from dataclasses import asdict, replace

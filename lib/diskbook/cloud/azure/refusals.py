@@ -1,10 +1,9 @@
-"""Errors of Azure: code and message in one line, whether to try once more, and what to change.
+"""Azure's errors in one line: code and message, whether to retry, and what to change.
 
-Codes are those of Microsoft's table of common errors of virtual machines (error-messages.md in
-MicrosoftDocs/SupportArticles-docs) and of Azure Resource Manager's list of deployment errors; those of the
-network provider are from its documentation, not seen on the wire.
-
-Summarize a failed sign-in: what azure-identity tried, in one line instead of its page of text.
+Codes are from Microsoft's table of common errors of virtual machines (error-messages.md in
+MicrosoftDocs/SupportArticles-docs) and from Azure Resource Manager's list of deployment errors. Codes of the
+network provider are from its documentation and were not seen in real answers. A failed sign-in is one line
+too, where azure-identity writes a page.
 """
 
 import json

@@ -1,10 +1,9 @@
-"""Bodies of the requests that provisioning makes: a scenario's records to Azure's JSON. No I/O.
+"""Bodies of the requests that create resources: a scenario's records as Azure's JSON. No I/O.
 
-Set up Windows Server machines, with DiskSpd and SSH by key only, by Azure's script extension.
-
-Windows has no cloud-init. The machine finds our script in its custom data, and the extension runs it. The
-machine's own host key goes with the extension's protected settings, which Azure encrypts and never shows
-again; so the host is known before the first connection, as on Linux.
+Windows Server machines get DiskSpd and key-only SSH from Azure's script extension, since Windows has no
+cloud-init. The machine finds our script in its custom data, and the extension runs it. The machine's host key
+is in the extension's protected settings, which Azure encrypts and never shows again. So the host key is known
+before the first connection, as on Linux.
 """
 
 import base64

@@ -1,7 +1,7 @@
-"""How the clients wait for Azure: what is retried, for how long, and what the user is told of it.
+"""How the clients wait for Azure: what they retry, for how long, and what the user sees of it.
 
-The SDK's own retry policy does the work. It is given bounds, since it would sleep through whatever
-`Retry-After` says, and what it leaves out: a POST that is throttled, or cut off, though repeating it is safe.
+The SDK's own retry policy does the work, with two changes. It has bounds, because otherwise it sleeps for
+whatever `Retry-After` says. It also retries a POST that was throttled or cut off, if repeating it is safe.
 """
 
 import contextlib

@@ -1,16 +1,14 @@
-"""Signing in to Azure: one shared credential, one line where nobody is signed in, and who it is.
+"""Sign in to Azure, choose the subscription, and check what the account may do.
 
-The credential is azure-identity's own `DefaultAzureCredential`, unchanged: it takes a service principal of
-the environment, a managed identity, or the sign-in of a developer's tool, usually the Azure CLI. Its own
-variables hold, `AZURE_TOKEN_CREDENTIALS` to narrow it and `AZURE_AUTHORITY_HOST` for other clouds among them;
-the SDK's `AZURE_SDK_CLOUD_CONF` chooses the cloud (AZURE_US_GOVERNMENT, AZURE_CHINA_CLOUD).
+The credential is azure-identity's own `DefaultAzureCredential`, unchanged: it uses a service principal of the
+environment, a managed identity, or the sign-in of a developer's tool, usually the Azure CLI. Its variables
+apply, among them `AZURE_TOKEN_CREDENTIALS` to narrow it and `AZURE_AUTHORITY_HOST` for other clouds. The
+SDK's `AZURE_SDK_CLOUD_CONF` chooses the cloud (AZURE_US_GOVERNMENT, AZURE_CHINA_CLOUD).
 
-What the signed-in account may do in its subscription, and which providers that has registered.
+The subscription is the named one, that of the environment, or the Azure CLI's default.
 
 Effective permissions are those of all roles together, each without its own `notActions` (Microsoft's page on
-role definitions); `GET {scope}/providers/Microsoft.Authorization/permissions` lists them for who asks.
-
-Decide which subscription to use: the one named, that of the environment, or the Azure CLI's default.
+role definitions). `GET {scope}/providers/Microsoft.Authorization/permissions` lists those of the caller.
 """
 
 import json

@@ -1,8 +1,9 @@
-"""Find the resource groups that runs have left in a cloud, and decide which a sweep may delete.
+"""Find the resource groups that runs have left in a cloud, and decide which of them a sweep may delete.
 
-A group is ours by tags that this client has signed, never by its name alone. It goes when it has expired, or
-when its run was not to be kept and has no process any more. Foreign resources in it, which lack the run's
-tag, stay until a person says otherwise. What was made elsewhere stays until a person names it.
+A group is ours only if this client signed its tags; its name alone proves nothing. A sweep deletes it when it
+has expired, or when its run was not to be kept and no longer has a process. A group that holds resources
+without the run's tag stays until a person decides. A group that another client made stays until a person
+names it.
 """
 
 from collections.abc import Mapping

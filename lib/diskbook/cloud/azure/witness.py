@@ -1,8 +1,8 @@
-"""Cloud witness of clusters of two nodes: a storage account in the run's group, whose key nobody keeps.
+"""Cloud witness of two-node clusters: a storage account in the run's group, whose key is never stored.
 
-The key goes from Azure to the node that sets the witness, when it does (`key`): it is in no manifest,
-ledger or log. One account serves all clusters of a replicate, each by its own blob. Source: Microsoft's
-"Deploy a quorum witness" (windowsserverdocs, failover-clustering/deploy-quorum-witness.md of 2025-02-05): a
+The node that sets the witness gets the key from Azure at that moment (`key`); no manifest, ledger or log
+holds it. One account serves all clusters of a replicate, each by its own blob. Source: Microsoft's "Deploy a
+quorum witness" (windowsserverdocs, failover-clustering/deploy-quorum-witness.md of 2025-02-05): a
 general-purpose account, neither premium nor for blobs alone, reached by HTTPS. Unverified on Azure.
 """
 

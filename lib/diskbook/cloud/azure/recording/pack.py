@@ -1,9 +1,8 @@
-"""`diskbook run --record` and `diskbook record`: what a run exchanged with Azure, in one file to send.
+"""`diskbook run --record` and `diskbook record`: a run's exchanges with Azure, in one file to send.
 
-The exchanges are scrubbed before they are written (`azure.record`), and once more when they are packed, by
-what the whole run has taught: a name that is first seen late is then replaced in earlier messages too.
-
-What the record of a run knows from the start: whose names are replaced, and which words may stay.
+The exchanges are scrubbed before they are written (`recorder`), and again when they are packed, with all
+names that the whole run has shown. So a name that first appears late is replaced in earlier messages too.
+The record knows from the start whose names are replaced, and which words may stay.
 """
 
 import csv
@@ -192,6 +191,6 @@ def _words(run: Run, exchanges: int, listed: list[tuple[str, str, int]]) -> str:
     return (
         f"{run.folder / PACK}: {exchanges} exchanges and the manifest\n"
         f"replaced by pseudonyms: {len(listed)} originals ({shown})\n"
-        "replaced.csv in it lists every pseudonym and what kind of thing it stands for, never the original; "
+        "replaced.csv in it lists every pseudonym and what kind of value it replaces, never the original; "
         "look through it before you send it"
     )

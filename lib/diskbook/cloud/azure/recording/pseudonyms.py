@@ -1,13 +1,12 @@
-"""Stable pseudonyms: the same original always gets the same one, and only who holds the key can tell which.
+"""Stable pseudonyms, and which values are private or public by their form.
 
-A pseudonym keeps the shape of what it stands for, so that an address can still be told from a name, and can
-be told from any original: ids begin with zeros, addresses are of the networks for documentation and for
-benchmarks (RFC 3849, RFC 2544), names are `x-` and ten hexadecimal digits. Made by HMAC-SHA256 (RFC 2104).
+The same original always gets the same pseudonym; only the holder of the key can match the two. A pseudonym
+keeps the shape of the original, so an address still looks like one, and is never a real value: ids begin with
+zeros, addresses are from the networks for documentation and benchmarks (RFC 3849, RFC 2544), names are `x-`
+and ten hexadecimal digits. Pseudonyms are made by HMAC-SHA256 (RFC 2104).
 
-Tell private values by their form, and Azure's public catalogues by their address.
-
-Used where the field says that a value is public, such as in Azure's list of sizes: everything stays there but
-what has the form of an id, an address, a secret or a place on somebody's computer.
+Azure's public catalogues are known by their address. Their values stay, except for those that have the form
+of an id, an address, a secret or a local path.
 """
 
 import base64

@@ -1,7 +1,7 @@
-"""Record the exchanges of a run with Azure's control plane, each scrubbed before it is written.
+"""Record the exchanges of a run with Azure's control plane; each is scrubbed before it is written.
 
-What is written holds no secret, id, address or name: `base.scrub`. Pseudonyms are those of this client and
-this run: processes that work on one run give the same, and nobody else can look up what they stand for.
+The record holds no secret, id, address or name (`scrub`). Pseudonyms belong to this client and this run: all
+processes of the run use the same ones, and nobody else can look up the originals.
 """
 
 import gzip

@@ -1,8 +1,8 @@
-"""Take out of an exchange with an API what could name somebody or open something, and leave public facts.
+"""Replace whatever in an exchange could name somebody or give access, and keep public facts.
 
-The field and the value decide. Lists that Azure gives everybody stay as they are but for ids and secrets, and
-so do releases of software. Anywhere else a value stays that is made of Azure's own words, numbers, sizes and
-times. Names of resources and people, ids, addresses and secrets become pseudonyms.
+The field and the value decide. Public lists of Azure and software releases stay, except for ids and secrets.
+Elsewhere a value stays if it consists of Azure's own words, numbers, sizes and times. Names of resources and
+people, ids, addresses and secrets become pseudonyms.
 """
 
 import contextlib

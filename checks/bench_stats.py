@@ -168,7 +168,7 @@ def _parsed() -> Timing:
 
 
 def _merged(run: Run) -> pd.DataFrame:
-    """Tables of the run, each file held against its hash, and the bins of all trials added up."""
+    """Tables of the run, each file compared with its hash, and the bins of all trials added up."""
     tables = store_tables.build(run)
     return percentiles.merge(tables.bins, tables.trials)
 

@@ -1,6 +1,6 @@
 """Coverage of the analysis's own intervals on simulated runs: the compute part of `make coverage`.
 
-Simulated runs go through the functions that the analysis uses. "These disks" is held against the realised
+Simulated runs go through the functions that the analysis uses. "These disks" is compared with the realised
 ratio of the very disks drawn, "disks like these" against the ratio of the kind. Whether an interval is
 printed, flagged or refused is for the gates of the analysis to say: it depends on the data alone, never on
 the noise that was planted.

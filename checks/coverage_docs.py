@@ -67,7 +67,7 @@ class Line(NamedTuple):
 
 
 def of_cells(rows: Iterable[coverage_cells.Row]) -> Iterator[Line]:
-    """A line a condition and scope; one replicate, which says nothing of other disks, counts nowhere."""
+    """A line a condition and scope; one replicate, which says nothing about other disks, counts nowhere."""
     kept = [row for row in rows if not _says_nothing(row)]
     for (name, scope), here in _by(kept, lambda row: (row.condition.name, row.scope)).items():
         judged = [row for row in here if row.status not in ("refused", "flagged")]

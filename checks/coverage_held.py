@@ -2,7 +2,7 @@
 
 The truth is an open loop: each I/O is sent when it is due, to a disk that serves all at once and now and then
 stands still. fio's jobs of one I/O are played on the same disk, logged as fio does, and read back by the
-functions that the analysis uses. An interval is held against the ratio of the open loop's typical trials.
+functions that the analysis uses. An interval is compared with the ratio of the open loop's typical trials.
 """
 
 import math

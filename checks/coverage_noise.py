@@ -4,7 +4,7 @@ Runs are drawn from the levels of the emulator's profiles with the emulator's ow
 and their block log ratios go through the functions that the analysis uses. Within a run each trial is one
 minute after the one before; where hours lie between blocks the noise clock is set on, as on the emulator.
 
-"These disks" is held against two truths: what the disks' ratio was in the hours measured, and what it is in
+"These disks" is compared with two truths: what the disks' ratio was in the hours measured, and what it is in
 the long run. Where a disk's latency wanders, blocks near to each other share its state. No interval corrects
 that, so the second is a known limit; where the wander lasts hours, hours between blocks are the remedy.
 """
@@ -79,7 +79,7 @@ class Row(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether no interval is given: one replicate says nothing of other disks."""
+        """Whether no interval is given: one replicate says nothing about other disks."""
         return math.isnan(self.coverage)
 
     @property

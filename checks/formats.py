@@ -46,7 +46,7 @@ ROWS = (
     Row(_FIO_JSON, "all", "json of a job without I/O", REFUSED, "fio did no I/O"),
     Row(_FIO_JSON, "all", "json of unlike jobs reported as one", REFUSED, "other jobs were summed with it"),
     Row(_FIO_JSON, "all", "json of a job that only trims", REFUSED, "it only trims"),
-    Row(_FIO_JSON, "3.20", "json written anew without zeros", FLAGGED, "no latencies were recorded"),
+    Row(_FIO_JSON, "3.20", "json written again without zeros", FLAGGED, "no latencies were recorded"),
     Row(_FIO_JSON, "all", "json with disable_lat", FLAGGED, "completion latency"),
     Row(_FIO_TEXT, "2", "text of fio 2", READ),
     Row(_FIO_TEXT, "2.0.8", "text with a bare version", READ),

@@ -252,7 +252,7 @@ HEAD = f"  {'pair':<8}{'load':<6}{'asks / limit':<15}{'planted':<8}{'ratio':<26}
 
 
 def rows(case: Case, comparisons: pd.DataFrame) -> Iterator[Row]:
-    """Verdicts on the latencies of a case's own disks: two replicates at most say nothing of others."""
+    """Verdicts on the latencies of a case's own disks: two replicates at most say nothing about others."""
     pairs = {pair.arms[0]: pair for pair in case.pairs}
     chosen = comparisons[(comparisons["metric"] == "lat_mean_ms") & (comparisons["scope"] == Scope.THESE)]
     columns = ["arm", "workload", "verdict", "ratio", "ci_low", "ci_high", "warnings"]

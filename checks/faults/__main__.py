@@ -48,7 +48,7 @@ def _leave(number: int, frame: object) -> None:
 def _play_all(chosen: Sequence[Fault], at_once: int) -> int:
     able = [fault for fault in chosen if not _missing(fault)]
     started, failed = time.monotonic(), 0
-    print("emulated: runs with one fault each, gone on with where they stopped")
+    print("emulated: runs with one fault each, resumed where they stopped")
     for row in rows(able, at_once):
         failed += not row.ok
         print(line(row), flush=True)

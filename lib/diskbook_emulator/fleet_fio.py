@@ -2,7 +2,7 @@
 
 Sections start within 0.6 s on two cores (`checks.bench_emulator` says why), since fio sets all threads up
 before it lets any of them go; as processes of their own 28 of them would take 8 s to begin. Threads share one
-process (`thread`), and each machine is a group of its own (`new_group`), whose numbers are told apart.
+process (`thread`), and each machine is a group of its own (`new_group`), whose numbers are distinguished.
 """
 
 import io

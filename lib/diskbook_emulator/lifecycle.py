@@ -53,7 +53,7 @@ class Connection:
     pid: int
     started: float
     folder: Path
-    # Emulators started by an earlier version say nothing of the first two, and let in one user alone.
+    # Emulators started by an earlier version say nothing about the first two, and let in one user alone.
     hours_between_blocks: float = 0.0
     metrics_grain_s: int = 60
     admin_user: str = "diskbook"
@@ -232,7 +232,7 @@ def _write_config(
         if before and asked is not None and before[key] != asked:
             raise UsageError(
                 f"the emulator '{name}' has kept its state, made with {key} {before[key]}: "
-                "start it without another, or stop it first to begin anew."
+                "start it without another, or stop it first to begin again."
             )
     config = {
         "profile": wanted_profile or "default",

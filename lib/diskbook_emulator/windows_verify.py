@@ -1,7 +1,7 @@
 """The step `verify` on an emulated Windows machine: real fio writes blocks to volumes, and verifies them.
 
 fio writes one block after another, each with a pattern of the call's tag and its place, and logs when it was
-acknowledged; where a block fails another fio goes on with that block. The file lies at the end of its volume,
+acknowledged; where a block fails another fio resumes that block. The file lies at the end of its volume,
 behind what loads have made there. It is called while members are lost, so it imports little.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from diskbook.batch.reasons import Failure, Reasons, masked
 from support.batches import an_item
 
-SIGN_IN = "1-provision stopped: nobody is signed in; go on with 'diskbook run --resume {}'"
+SIGN_IN = "1-provision stopped: nobody is signed in; resume with 'diskbook run --resume {}'"
 
 
 def test_where_nothing_could_be_created_the_same_machines_meet_the_same() -> None:

@@ -8,7 +8,7 @@ from checks.azure_rules_table import RULES
 
 def test_the_page_is_up_to_date() -> None:
     assert azure_rules.PAGE.read_text("utf-8") == azure_rules.page(), (
-        "make format writes docs/reference/azure-rules.md anew"
+        "make format writes docs/reference/azure-rules.md again"
     )
 
 

@@ -22,7 +22,7 @@ def read() -> Campaign:
 def test_the_page_is_up_to_date(read: Campaign) -> None:
     page = campaign.PAGE.read_text("utf-8")
     assert page == campaign.with_tables(page, campaign.tables(read)), (
-        "make format writes docs/how-to/campaign.md anew"
+        "make format writes docs/how-to/campaign.md again"
     )
     assert "| runs | 1,020 |" in page
 

@@ -1,4 +1,4 @@
-"""Coverage under the noise of real machines: what is drawn, what it is held against, and that it can fail."""
+"""Coverage under the noise of real machines: the noise drawn, the truth, and that it can fail."""
 
 from __future__ import annotations
 

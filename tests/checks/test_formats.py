@@ -75,7 +75,7 @@ CASES: dict[str, bytes] = {
     "json of a job without I/O": GROUPED.read_bytes().replace(b'"total_ios" :', b'"total_ios" : 0, "was" :'),
     "json of unlike jobs reported as one": changed_job(rw="randread"),
     "json of a job that only trims": json.dumps(document(_TRIMS)).encode(),
-    "json written anew without zeros": json.dumps(document(_JOB)).encode(),
+    "json written again without zeros": json.dumps(document(_JOB)).encode(),
     "json with disable_lat": changed_job(
         disable_lat="1", lat_ns={"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
     ),
@@ -116,7 +116,7 @@ CASES: dict[str, bytes] = {
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert formats_page.PAGE.read_text("utf-8") == formats_page.page(), "make format writes it anew"
+    assert formats_page.PAGE.read_text("utf-8") == formats_page.page(), "make format writes it again"
 
 
 def test_every_row_has_an_example() -> None:

@@ -83,7 +83,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def _own_run(folder: Path) -> None:
-    """A finished run that was begun here: the sample under another name, signed anew."""
+    """A finished run that was begun here: the sample under another name, signed again."""
     shutil.copytree(paths.RUNS / "sample-zone-disks", folder)
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").unlink()

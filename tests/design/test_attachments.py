@@ -1,4 +1,4 @@
-"""Which disks are attached anew in a block: all that a comparison joins equally often, others never."""
+"""Which disks are attached again in a block: all that a comparison joins equally often, others never."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_disks_that_are_compared_are_attached_as_often(repeats: int) -> None:
 
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_every_visit_begins_right_after_an_attach(repeats: int) -> None:
-    """An arm that ends one repeat and begins the next is attached anew between them, as all others are."""
+    """An arm that ends one repeat and begins the next is attached again between them, as all others are."""
     scenario = _scenario(design__repeats=repeats)
     for block in schedule.plan(scenario):
         visits = groupby(block.trials, key=lambda trial: (trial.repeat, trial.arm))

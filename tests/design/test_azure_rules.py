@@ -249,7 +249,7 @@ def test_a_disk_must_reach_the_machines_of_its_check() -> None:
 
 
 def zone_disks(**overrides: Any) -> Scenario:
-    """The scenario of that name, held against the form but not yet against the rules."""
+    """The scenario of that name, compared with the form but not yet against the rules."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scenario_file, "check", lambda scenario, where, **_: scenario)
         return scenario_file.load("zone-disks", "quick", overrides)

@@ -1,4 +1,4 @@
-"""Trials as wholes: rows of several runs are told apart, although their trials have the same names."""
+"""Trials as wholes: rows of several runs are distinguished, although their trials have the same names."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ def test_a_broken_state_is_told(place: Path) -> None:
 
 
 def test_an_emulator_of_an_earlier_version_is_known(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says nothing of the hours between blocks; nothing of it is started here."""
+    """It says nothing about the hours between blocks; nothing of it is started here."""
     names = [field.name for field in fields(lifecycle.Connection)]
     earlier = {name: "/x" for name in names if name not in ("folder", "hours_between_blocks")}
     monkeypatch.setattr(folders, "find", lambda name: place / name)

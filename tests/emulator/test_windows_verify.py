@@ -108,7 +108,7 @@ def test_a_block_that_fails_is_tried_again_and_what_was_acknowledged_is_not_lost
     assert row["errors"] > 0 and row["last_error"]
     assert row["verified"] == row["written"] > 10
     again = sum(row["counts"]) - row["written"]
-    assert again == 0 or row["written"] == 512  # it goes on with the first block that was not acknowledged
+    assert again == 0 or row["written"] == 512  # it resumes the first block that was not acknowledged
     assert soon(lambda: machine.volume.repaired() == 1)
 
 

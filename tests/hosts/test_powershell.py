@@ -1,4 +1,4 @@
-"""Every PowerShell script parses; cluster steps are held against their cmdlets besides (test_steps)."""
+"""Every PowerShell script parses; cluster steps are compared with their cmdlets besides (test_steps)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs go with the result that they are of, wherever they lie; a file is held against itself."""
+"""Logs go with the result that they are of, wherever they lie; a file is compared with itself."""
 
 from __future__ import annotations
 

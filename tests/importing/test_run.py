@@ -158,7 +158,7 @@ def test_a_changed_log_is_named(tmp_path: Path) -> None:
         tables.build(made.run)
 
 
-# --- what is told apart
+# --- what is distinguished
 
 
 def test_versions_and_tools_are_never_pooled(tmp_path: Path) -> None:

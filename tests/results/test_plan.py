@@ -119,7 +119,7 @@ def test_families_that_are_relabelled_afterwards_are_noticed(run: Run) -> None:
 def test_trials_for_evidence_are_planned_kept_and_no_part_of_what_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that was cut during them goes on with those that are missing."""
+    """A run that was cut during them resumes those that are missing."""
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     made = runs.create("evidence")
     scenario = scenario_file.load("zone-disks", "quick", {"design.evidence_s": 150})

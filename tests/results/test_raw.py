@@ -1,4 +1,4 @@
-"""A fleet's trial kept as one raw file: read back, held against its hash, and made into tables."""
+"""A fleet's trial kept as one raw file: read back, compared with its hash, and made into tables."""
 
 from __future__ import annotations
 

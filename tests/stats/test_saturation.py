@@ -215,7 +215,7 @@ def test_single_ios_that_stand_still_cannot_be_told_from_a_limit_until_a_probe_s
     item = DEEP.model_copy(update={"workload": "d1"})
     compared = compare(measured(still, noise=0.0005), [item], None, {})
     row = compared.table.iloc[1]
-    assert row["verdict"] == "inconclusive" and "cannot be told from a limit" in row["warnings"]
+    assert row["verdict"] == "inconclusive" and "cannot be distinguished from a limit" in row["warnings"]
     assert "measure the same load at twice the depth as well" in row["warnings"] and math.isnan(row["ratio"])
     probed = {arm: [(1, 2.2), (2, 2.25)] for arm in still}
     row = compare(measured(probed, noise=0.0005), [item], None, {}).table.iloc[1]

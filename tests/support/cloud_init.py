@@ -34,7 +34,7 @@ def violations(config: dict[str, Any]) -> list[str]:
 def schema_file() -> Path:
     """Path of the schema; the network is needed until it is there.
 
-    A test that needs it fails where it cannot be had: what was not held against the schema has not passed.
+    A test that needs it fails where it cannot be had: what was not compared with the schema has not passed.
     """
     if not SCHEMA.exists():
         try:

@@ -130,7 +130,7 @@ def meanwhile(action: Callable[[], None]) -> Iterator[None]:
 
 
 def output_of(run: Run, trial: dict[str, Any], kind: str = "json") -> str:
-    """What the tool left, held against its hash."""
+    """What the tool left, compared with its hash."""
     return attached.read_bytes(run.folder, trial["files"][kind]).decode()
 
 

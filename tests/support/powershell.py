@@ -1,6 +1,6 @@
 """A reader of PowerShell scripts: what does not parse, and calls that the table of cmdlets does not allow.
 
-Nothing is run. A call is held against every parameter set of its cmdlet, as PowerShell itself chooses one;
+Nothing is run. A call is compared with every parameter set of its cmdlet, as PowerShell itself chooses one;
 of what a parameter is given, only words without quotes are looked at. Shortened names and splatting are
 refused: they cannot be checked.
 """

@@ -1,6 +1,6 @@
 """Planted truths recovered, end to end: from a profile through SDK, SSH and fio to ratios, beside truth.json.
 
-At 99.9 %, since a 95 % interval is wrong one time in twenty by design. What the disks drew is held against
+At 99.9 %, since a 95 % interval is wrong one time in twenty by design. What the disks drew is compared with
 the truth as it is, what fio saw against the truth with what a busy machine may have added. The second run is
 judged by what the disks drew alone, so it may run beside other tests.
 """

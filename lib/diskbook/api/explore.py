@@ -95,7 +95,7 @@ def asked_otherwise(a: Analysis, other: Analysis, *asked: str) -> str:
     a, other
         Two analysed runs.
     asked
-        Arm, base arm and workload to hold against each other; by default all comparisons named in both.
+        Arm, base arm and workload to compare with each other; by default all comparisons named in both.
     """
     keys = [asked] if asked else sorted(_named_keys(a) & _named_keys(other))
     if not keys:

@@ -283,7 +283,7 @@ def runs_like_these(means: Sequence[np.ndarray], level: float = LEVEL) -> ScopeE
     of_runs = np.array([of_run.mean() for of_run in means])
     interval, reason = intervals.t_interval(of_runs, level), "all runs gave the same ratio"
     if len(of_runs) < FEWEST_RUNS:
-        nothing, reason = np.asarray(math.nan), f"fewer than {FEWEST_RUNS} runs say nothing of others"
+        nothing, reason = np.asarray(math.nan), f"fewer than {FEWEST_RUNS} runs say nothing about others"
         interval = interval._replace(low=nothing, high=nothing)
     return _estimate("runs like these", interval, level, len(of_runs), reason)
 

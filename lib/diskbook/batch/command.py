@@ -65,7 +65,7 @@ def run(matrix: Matrix, stream: TextIO, place: Place | None = None) -> dict[str,
 
 
 def _play(matrix: Matrix, batch: Batch, folder: Path, stream: TextIO) -> dict[str, Any]:
-    """Run it, with its table, and the page written anew as often as that costs little."""
+    """Run it, with its table, and the page written again as often as that costs little."""
     table, written = Table(batch, stream), Seldom(lambda: summary.write(matrix, batch, folder))
 
     def tell(event: str, row: Row) -> None:

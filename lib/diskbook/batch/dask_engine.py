@@ -154,7 +154,7 @@ class DaskEngine:
         return all(taken[name] + number <= offered[name] for name, number in self._need(item).items())
 
     def start(self, item: Item, limit_usd: float | None) -> DaskTask:
-        """Start a run, or go on with it."""
+        """Start a run, or resume it."""
         start = new_start()
         order = Order(item.name, item.asked, limit_usd, start, self._store, self._store is not None)
         with self._cluster.in_words():

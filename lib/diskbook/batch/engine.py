@@ -65,4 +65,4 @@ class Engine(Protocol):
         """Whether it would start that run at once."""
 
     def start(self, item: Item, limit_usd: float | None) -> Task:
-        """Start a run, or go on with it; `limit_usd` is what it may cost, all its sessions together."""
+        """Start a run, or resume it; `limit_usd` is what it may cost, all its sessions together."""

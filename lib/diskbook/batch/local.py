@@ -49,7 +49,7 @@ class LocalEngine:
     program: tuple[str, ...] = process.PROGRAM
     waits = False
     most_kills = 2
-    """A run that was killed is gone on with once: memory may have run out, or somebody meant another one."""
+    """A run that was killed is resumed once: memory may have run out, or somebody meant another one."""
 
     def __init__(
         self, folder: Path, jobs: int | None = None, cores: int | None = None, store: str | None = None
@@ -67,7 +67,7 @@ class LocalEngine:
         return len(self._tasks) < self.lanes and taken + self._share(item) <= self._slots
 
     def start(self, item: Item, limit_usd: float | None) -> LocalTask:
-        """Start a run, or go on with it."""
+        """Start a run, or resume it."""
         self._logs.mkdir(parents=True, exist_ok=True)
         order = Order(item.name, item.asked, limit_usd, new_start(), self._store)
         log = self._logs / f"{item.name}.log"

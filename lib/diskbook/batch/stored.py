@@ -22,7 +22,7 @@ from diskbook.results.run import Run
 
 
 def push(name: str, store: str) -> Pushed:
-    """Copy a run of this machine into a store; one that is unfinished can be gone on with there, not read.
+    """Copy a run of this machine into a store; one that is unfinished can be resumed there, not read.
 
     Raises UsageError when there is no such run, or the store is no address. Raises DiskbookError when it is
     being worked on here or there, or the store fails.
@@ -117,7 +117,7 @@ def _gone_on_there(run: Run, place: Address) -> Iterator[None]:
 
 
 def working_copy(name: str) -> tuple[Run, Address]:
-    """Bring the run at an address among the runs of this machine, as far as it has come, to go on with it.
+    """Bring the run at an address among the runs of this machine, as far as it has come, to resume it.
 
     Returns the run, and its address.
 

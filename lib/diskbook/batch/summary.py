@@ -51,7 +51,7 @@ def content(matrix: Matrix, batch: Batch, folder: Path) -> dict[str, Any]:
 
 def _row(row: Row, run: Run, folder: Path) -> dict[str, Any]:
     asked, done = row.item.asked, row.state == FINISHED
-    if done and not row.answer:  # read once: the page is written anew with each ending
+    if done and not row.answer:  # read once: the page is written again with each ending
         row.answer = run_lookup.answer_of(run)
     return {
         "run": row.item.name,

@@ -1,4 +1,4 @@
-"""All sizes with all disks and stripes of a region, held against a need: what fits, and what is cheapest.
+"""All sizes with all disks and stripes of a region, compared with a need: what fits, and what is cheapest.
 
 A pair fits where the machine carries the need, the disks do, and Azure's rules let them be attached. So
 machines and sets of disks are judged apart, in arrays, and only priced machines are paired with sets.

@@ -243,7 +243,7 @@ def _group(cloud: str, group: Group) -> documents.GroupRow:
 
 
 def compare(beside: Beside, outcome: FailOver | None = None) -> documents.Compare:
-    """Make the document of runs held against the first of them; what is not there is null."""
+    """Make the document of runs compared with the first of them; what is not there is null."""
     from diskbook.report.comparing import tables
 
     names = [item.name for item in beside.runs]
@@ -288,6 +288,6 @@ def compare_runs(over: OverRuns) -> documents.CompareRuns:
 
 
 def catalog(rebuilt: Rebuilt) -> documents.Catalog:
-    """Make the document of a catalogue that was made anew."""
+    """Make the document of a catalogue that was made again."""
     rows = {f"n_{table}": number for table, number in rebuilt.rows.items()}
     return documents.Catalog(folder=str(rebuilt.folder), left_out=list(rebuilt.left_out), **rows)

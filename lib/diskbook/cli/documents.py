@@ -370,7 +370,7 @@ class OverRunsRow(Record):
     log_sd: Number = Field(description="standard deviation of log ratios between runs; null of fewer than 3")
     log_sd_low: Number
     log_sd_high: Number
-    p: Number = Field(description="of: all runs share one ratio; null where replicates say nothing of it")
+    p: Number = Field(description="of: all runs share one ratio; null where replicates say nothing about it")
     has_disks: bool = Field(description="whether the difference between disks is in log_sd")
 
 

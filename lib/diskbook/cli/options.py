@@ -181,7 +181,7 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def opened(name: str) -> tuple[Any, Any]:
-    """Open a run to go on with it; return it and its address, which is None for a run of this machine."""
+    """Open a run to resume it; return it and its address, which is None for a run of this machine."""
     if paths.is_address(name):
         from diskbook.batch import stored
 

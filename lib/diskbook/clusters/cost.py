@@ -32,7 +32,7 @@ def _volumes_s(scenario: Scenario) -> float:
     by_volume = {arm.volume: arm for arm in scenario.arm if arm.volume}
     blocks = max(load.blocks for load in scenario.workload)
     moved = sum(arm.owner is not None for arm in scenario.arm) * blocks
-    sets = fleets.data_sets(scenario)  # written anew before each block
+    sets = fleets.data_sets(scenario)  # written again before each block
     filled = 0.0
     for name, data in sets.items():
         rate = written_mb_s(scenario, by_volume[name], MIB)

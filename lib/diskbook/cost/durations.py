@@ -143,14 +143,14 @@ def _moves_in_blocks(scenario: Scenario) -> tuple[dict[str, tuple[float, float]]
             if arm.disk not in places:
                 continue
             for _ in range(max(1, cycles.get(trial.position, 0))):
-                done = _attach(scenario, places, arm.disk, arm.machine, anew=trial.position in cycles)
+                done = _attach(scenario, places, arm.disk, arm.machine, again=trial.position in cycles)
                 attached[arm.disk] += done[0]
                 detached[arm.disk] += done[1]
     return {name: (attached[name] * share, detached[name] * share) for name in alone}, places
 
 
 def attached_anew(scenario: Scenario) -> tuple[float, float]:
-    """How often disks of one replicate are attached anew in its blocks, and before how many visits of arms.
+    """How often disks of one replicate are attached again in its blocks, and before how many visits of arms.
 
     Each time one is detached and attached; before the first compared trial of a visit it settles
     (`settling_s`).
@@ -193,11 +193,11 @@ def _release(machines: list[str], disk: str, needed: Sequence[tuple[str, str]]) 
 
 
 def _attach(
-    scenario: Scenario, places: dict[str, list[str]], disk: str, machine: str, anew: bool = False
+    scenario: Scenario, places: dict[str, list[str]], disk: str, machine: str, again: bool = False
 ) -> tuple[int, int]:
     """Place a disk on a machine; numbers of attachments and detachments that this takes."""
     place, detached = places.setdefault(disk, []), 0
-    if machine in place and not anew:
+    if machine in place and not again:
         return 0, 0
     if machine in place or len(place) >= scenario.disk_named(disk).max_shares:
         place.remove(machine if machine in place else place[0])

@@ -25,7 +25,7 @@ from diskbook.facts.prices import HOURS_A_MONTH, Meter, Price, PriceList
 from diskbook.stats import expected
 
 MARGIN = 1.5
-"""What a limit is held against: the expected cost times this.
+"""What a limit is compared with: the expected cost times this.
 
 Times of operations on Azure are known from few recordings, a failed block is measured again, and prices may
 have changed since they were read. The worst case is no measure for a limit: it takes a run that nobody looks

@@ -326,7 +326,7 @@ def _limit(estimate: Estimate, limit: float | None) -> str:
     weighed = estimate.usd * MARGIN
     margin = f"{weighed:.2f} USD (expected and {100 * (MARGIN - 1):.0f} %)"
     if limit is None:
-        return f"no limit binds here; --max-cost-usd or design.max_cost_usd is held against {margin}"
+        return f"no limit binds here; --max-cost-usd or design.max_cost_usd is compared with {margin}"
     verdict = "is within" if weighed <= limit else "EXCEEDS"
     return f"{margin} {verdict} the limit of {limit:g} USD" + (
         "" if weighed <= limit else ": the run would stop before anything is created"

@@ -29,7 +29,7 @@ from diskbook.facts.catalog import OWN_DISK
 
 
 def cycled(scenario: Scenario) -> list[frozenset[str]]:
-    """Disks that are attached anew in a block, in sets of those that comparisons join; one of each moves."""
+    """Disks that are attached again in a block, in sets of those that comparisons join; one of each moves."""
     alone = [disk for disk in scenario.data_disks if disk.sku != OWN_DISK]
     alone = [disk for disk in alone if not scenario.pool_machines(disk.name)]
     moving = set[str]()
@@ -53,7 +53,7 @@ def _moving(scenario: Scenario, arms: Iterable[str]) -> frozenset[str]:
 
 
 def cycles(scenario: Scenario, block: Block) -> dict[int, int]:
-    """How often a disk is attached anew right before a trial, by the trial's position in the block.
+    """How often a disk is attached again right before a trial, by the trial's position in the block.
 
     Each disk of a set (`cycled`) is so as often as the one with the most visits has visits; where it has
     fewer, the rest of its cycles come right before its own visits, spread over them. Trials that are left out
@@ -73,7 +73,7 @@ def cycles(scenario: Scenario, block: Block) -> dict[int, int]:
 def places_before(scenario: Scenario, block: Block) -> list[tuple[str, str]]:
     """Where disks are to be filled before a block, each with the machine: pairs in the order of their visits.
 
-    A disk that is attached anew in the block is so at its first visit; one that stays is attached to all its
+    A disk that is attached again in the block is so at its first visit; one that stays is attached to all its
     machines, so that the time since its attach is the time in the run, for all of them. So are the disks that
     stay on machines of other placements, so that each is filled and attached long before it is measured.
     """
@@ -90,7 +90,7 @@ def places_before(scenario: Scenario, block: Block) -> list[tuple[str, str]]:
 
 
 def per_block(scenario: Scenario, blocks: Iterable[Block]) -> Counter[str]:
-    """How many times each disk is attached anew over blocks."""
+    """How many times each disk is attached again over blocks."""
     counts: Counter[str] = Counter()
     for block in blocks:
         arm_at = {trial.position: scenario.arm_named(trial.arm) for trial in block.trials}
@@ -134,7 +134,7 @@ def plan_after_attach(scenario: Scenario) -> list[Block]:
 
 
 def added_after_attach(scenario: Scenario, block: Block) -> Block:
-    """Begin each visit of a disk that is attached anew with one trial more, right after the attach.
+    """Begin each visit of a disk that is attached again with one trial more, right after the attach.
 
     The compared loads have it in turn over blocks and repeats, all arms the same one, so that each arm of a
     comparison has as many. There is none without a time to settle (`design.settle_s`).

@@ -347,5 +347,5 @@ def check_runnable(line: Arguments) -> None:
 
 def _unwritten(line: Arguments) -> str:
     if line.write_pct == 100:
-        return "-c makes the file anew: writes may be the first to their blocks; nothing is prefilled"
-    return "-c makes the file anew: reads may hit unwritten blocks, which need no disk; nothing is prefilled"
+        return "-c re-creates the file: writes may be the first to their blocks; nothing is prefilled"
+    return "-c re-creates the file: reads may hit unwritten blocks, which need no disk; nothing is prefilled"

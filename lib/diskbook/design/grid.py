@@ -18,7 +18,7 @@ class Grid:
 
     - `keys`: place of each (arm, workload, direction) on the first axis.
     - `replicates`, `blocks`: their numbers, in the order of the second and third axis; replicates of several
-      runs are told apart.
+      runs are distinguished.
     - `values`: the metric, [cell, replicate, block, repeat]; NaN where there is none, or none that has a
       logarithm (missing, zero, negative, infinite): `gates.data.values_gate` says so.
     - `bad`: finished trials without a usable value, by key.

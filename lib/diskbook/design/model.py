@@ -49,7 +49,7 @@ Zone = Literal["1", "2", "3"]
 IMPORTED = "imported"
 """What stands for the article where results were imported."""
 NO_ARTICLE = "none"
-"""And in a scenario of one's own, which is held against nobody's figures."""
+"""And in a scenario of one's own, which is compared with nobody's figures."""
 LEAST_EVIDENCE_S = 120.0
 """A trial of that length holds a whole minute of the clock, whenever it begins."""
 _OF_SEVERAL_LINES = frozenset({"question", "verbatim"})
@@ -73,7 +73,7 @@ class Record(BaseModel):
 
 
 class Question(Record):
-    """What the scenario asks, and where; `article` names the one whose figures it is held against."""
+    """What the scenario asks, and where; `article` names the one whose figures it is compared with."""
 
     title: str
     question: str
@@ -317,7 +317,7 @@ class Workload(Record):
 
     @property
     def prefill_bytes(self) -> int:
-        """What is prefilled for it: nothing where a line makes its file anew, or nothing is to be written."""
+        """What is prefilled for it: nothing where a line makes its own file or nothing is written."""
         made_anew = self.verbatim is not None and parse(self.verbatim).create_bytes is not None
         return 0 if made_anew or self.region == "unwritten" else self.working_set_bytes
 

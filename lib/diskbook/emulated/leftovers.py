@@ -46,7 +46,7 @@ def _dead_emulators() -> Iterator[Leftover]:
         text = f"emulator {row.name}, which was killed, with its folder {row.folder}"
         remove = partial(_stop, row.name)
         if needed:
-            yield Leftover(f"{text}: run {needed[0]} may go on with it", False, remove)
+            yield Leftover(f"{text}: run {needed[0]} may resume it", False, remove)
         elif row.name not in users and _age_s(row.folder) < expiry.LONGEST_H * 3600:
             yield Leftover(f"{text}: no run here uses it, one elsewhere may", False, remove)
         else:

@@ -52,7 +52,7 @@ def named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if str(error.filename).startswith(os.path.abspath(path.with_name(f".{path.name}"))):
+        if str(error.filename).startswith(str(path.with_name(f".{path.name}").absolute())):
             error.filename, error.filename2 = str(path), None
         raise
 

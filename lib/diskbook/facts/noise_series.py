@@ -20,7 +20,7 @@ COMPONENTS, SHARES, PLANNING, PAIRS = (
     f"azure-noise-{name}.csv" for name in ("components", "shares", "planning", "pairs")
 )
 ON_CAP_SD = 0.002
-"""Standard deviation of runs (CV 0.2 %) below which a cell is a limit: the rate says nothing of the disk."""
+"""Standard deviation of runs (CV 0.2 %) below which a cell is a limit: its rate is not the disk's."""
 PLANNED_SIZE = "D8s_v5"
 LATENCY = "randread-8k-sync-qd1"
 """The one load whose rate is a latency: random reads of 8 KiB, one at a time."""

@@ -18,7 +18,7 @@ LEAST = 1.10
 """And least distance of one of many repeats from their median, however narrow the rest lie."""
 ROBUST_SD = 6.0
 MANY = 4
-"""Repeats from which their own scatter can be told from one that is far out."""
+"""Repeats from which their own scatter can be determined from one that is far out."""
 SESSION_GAP_S = 3600.0
 """Idle for longer than this, and a session has ended."""
 NIGHT_S = 8 * 3600.0

@@ -37,7 +37,7 @@ def name(entries: list[Entry], way: str, layout: Layout | None, refused: list[st
     """Give every entry its arm and the meaning of its path.
 
     - `entries`: those whose path does not fit `layout` are taken out.
-    - `way`: what is told apart as an arm, one of `names.WAYS`; `layout` goes before it.
+    - `way`: what is distinguished as an arm, one of `names.WAYS`; `layout` goes before it.
     - `layout`: what the parts of a path mean, as the user says; None to guess.
     - `refused`: a sentence is added for each entry that is taken out.
     """
@@ -71,7 +71,7 @@ def _by_layout(entries: list[Entry], layout: Layout, refused: list[str]) -> tupl
 
 
 def _guessed(entries: list[Entry], way: str) -> tuple[str, ...]:
-    """Guess the meaning of paths where arms are told apart by what they are; else folders are arms."""
+    """Guess the meaning of paths where arms are distinguished by what they are; else folders are arms."""
     plain = [entry for entry in entries if not entry.machines]
     places = [entry for entry in plain if not entry.source.named and _script(entry) is None]
     for entry in plain:

@@ -82,7 +82,7 @@ def parse(text: str, source: str) -> Parsed:
 
 
 def _rows_of_csv(text: str) -> Iterator[Row]:
-    """Rows by column; a header that comes again begins anew, and a row that does not fit it is empty.
+    """Rows by column; a header that comes again begins again, and a row that does not fit it is empty.
 
     elbencho writes no comma into a cell, and its command in quotes as a shell has them, not a table.
     """

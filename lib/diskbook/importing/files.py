@@ -176,7 +176,7 @@ def _sort_one(source: Source, found: Sorted) -> None:
 
 
 def _guessed(source: Source, head: bytes) -> tuple[str, str]:
-    """Kind of a log that is not named as fio names them: only histograms can be told by their lines."""
+    """Kind of a log that is not named as fio names them: only histograms can be determined by their lines."""
     if formats.is_histogram_log(head):
         return source.name, "clat_hist"
     raise UnusableError(

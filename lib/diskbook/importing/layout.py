@@ -60,7 +60,7 @@ class Layout:
         """Read the parts of a file's whole path; None where it does not fit.
 
         - `parts`: all parts of the path, the file's name last.
-        - `below`: how many of them are below the folder that the user named; the pattern is held against
+        - `below`: how many of them are below the folder that the user named; the pattern is compared with
           these, or, where it has more, against as many as it has.
         """
         path = "/".join(parts[-max(below, self.depth if "**" not in self.text else below) :])

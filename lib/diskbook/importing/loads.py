@@ -22,7 +22,7 @@ def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple
 
     Returns the workload's keys, and flags that say what had to be assumed.
 
-    Raises ValueError when the load cannot be told in a scenario's terms; says why.
+    Raises ValueError when the load cannot be expressed in a scenario's terms; says why.
     """
     load, flags = measurement.load, list[str]()
     threads, depth = _concurrency(load, flags)
@@ -108,7 +108,7 @@ def _block(measurement: Measurement, flags: list[str]) -> int:
     block_size = measurement.load.block_size_bytes
     size = float(block_size) if block_size else _bytes_per_io(list(measurement.directions.values()))
     if not size > 0:
-        raise ValueError("the block size cannot be told")
+        raise ValueError("the block size cannot be determined")
     if block_size is None:
         flags.append(f"block size from bytes per I/O ({size:,.0f})")
     whole = max(_SECTOR, round(size / _SECTOR) * _SECTOR)

@@ -153,7 +153,7 @@ def labels(words: Mapping[str, str], longest: int = _LONGEST) -> dict[str, str]:
 
 
 def short(text: str, longest: int = _LONGEST) -> str:
-    """Shorten words in the middle, so that both ends can be told."""
+    """Shorten words in the middle, so that both ends can be determined."""
     if len(text) <= longest:
         return text
     half = (longest - 3) // 2

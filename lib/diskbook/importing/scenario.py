@@ -31,7 +31,7 @@ _MACHINE_OF_SYSTEM = {"linux": "client", "windows": "windows-client"}
 class Settings:
     """What the user says of the files.
 
-    - `arms_by`: what is told apart as an arm: auto, folder, file or target.
+    - `arms_by`: what is distinguished as an arm: auto, folder, file or target.
     - `base`: arm that all others are compared to; by default the first.
     - `same_machine`: whether all arms were measured on one machine, which cancels in a ratio then; files
       seldom tell.

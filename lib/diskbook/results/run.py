@@ -98,7 +98,7 @@ class Run:
                 stand = [row["name"] for row in self.manifest["resource_groups"] if not row["deleted_utc"]]
                 remedy = "".join(f"; 'diskbook sweep --delete --group {name}' deletes it" for name in stand)
                 raise DiskbookError(
-                    f"whether run {self.name} was begun by you cannot be told, because the secret of this "
+                    f"whether run {self.name} was begun by you is not known, because the secret of this "
                     f"client is missing: restore {missing}{remedy}"
                 )
             if client.is_signed_manifest(self.manifest, self.name):

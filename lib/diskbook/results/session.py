@@ -176,7 +176,7 @@ def _computer() -> list[str]:
 def _is_elsewhere(run: Run) -> bool:
     """Whether a process on another computer has noted that it works on a run, and not that it has ended.
 
-    Containers on one computer share its boot, and a computer keeps its installed system when it boots anew.
+    Containers on one computer share its boot, and a computer keeps its installed system when it boots again.
     """
     try:
         noted = (run.folder / _SESSION).read_text("ascii").split()

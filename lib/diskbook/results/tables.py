@@ -260,7 +260,7 @@ def _read(table: schema.Table, folder: Path) -> pd.DataFrame:
 def _complete(events: list[Event]) -> set[int]:
     """Ledger lines (from 1) of the trials of completed blocks.
 
-    Any other line of a block says that it begins anew, and drops the trials it had before.
+    Any other line of a block says that it begins again, and drops the trials it had before.
     """
     complete: set[int] = set()
     pending: dict[tuple[int, int], list[int]] = {}

@@ -74,7 +74,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def read(path: Path) -> tuple[str, Index, dict[str, bytes]]:
-    """Read a bundle and check each of its files; nothing of it is run, and nothing written.
+    """Read a bundle and check each of its files; none of it is run, and nothing written.
 
     Returns SHA-256 of the bundle, its index and its files.
 

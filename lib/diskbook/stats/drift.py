@@ -1,7 +1,7 @@
 """Drift over a run: did a cell get faster or slower from block to block, alone or with all others?
 
 A drift that arms share is removed by interleaving and does no harm to a ratio; one that belongs to one arm
-does. So both are told apart: the slope of each arm, and the slope common to all arms of a workload.
+does. So both are distinguished: the slope of each arm, and the slope common to all arms of a workload.
 """
 
 from enum import StrEnum

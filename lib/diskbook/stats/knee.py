@@ -41,7 +41,7 @@ POOLED = (
 )
 NEARLY = 0.95
 APART = 3.0
-"""Neighbouring depths that lie further apart say nothing of what is between them."""
+"""Neighbouring depths that lie further apart say nothing about what is between them."""
 LEAST_BLOCKS = 3
 """Blocks from which on a knee has an interval: two have one degree of freedom, and t there is 12.7."""
 CURVE = ["arm", "kind", "block_size_bytes"]

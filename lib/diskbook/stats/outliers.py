@@ -51,7 +51,7 @@ class OutlierCounts(NamedTuple):
 def count(arm: np.ndarray, base: np.ndarray) -> OutlierCounts:
     """Count the runs of each arm that lie beyond 10 robust standard deviations.
 
-    Each run is held against the median of its own arm and replicate, since machines and disks differ; the
+    Each run is compared with the median of its own arm and replicate, since machines and disks differ; the
     spread is 1.4826 x the median absolute deviation over both arms (floor 0.01 %), which a few outliers do
     not move. A rule of thumb: blind to noise that did not happen to occur, and to noise in most runs.
 

@@ -140,7 +140,7 @@ def doubts(
     trials
         Table of a run.
     asked
-        What each trial was asked to do, by its name; nothing is held against one that is not there.
+        What each trial was asked to do, by its name; one that is missing is not compared.
     rows, totals
         `measured_rows(trials)` and `trial_totals(trials)`, where they are known already.
     """

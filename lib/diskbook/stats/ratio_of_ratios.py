@@ -31,7 +31,7 @@ class Spread(NamedTuple):
     sd, low, high
         The estimate and its interval; `low` is 0 where chance alone may have made it.
     p
-        Of "all runs share one ratio"; NaN where replicates say nothing of it.
+        Of "all runs share one ratio"; NaN where replicates say nothing about it.
     n_runs
         Runs that it was made from.
     """
@@ -80,7 +80,7 @@ def adjusted(p: Array, headline: NDArray[np.bool_]) -> Array:
     """Adjust the p-values of one look at several runs: at most 5 % show any difference that is none.
 
     Holm's steps within the headline comparisons and within the others; where both are there, four fifths of
-    the 5 % are for the headline (weighted Bonferroni). Adjusted values are held against 5 %; NaN stays NaN.
+    the 5 % are for the headline (weighted Bonferroni). Adjusted values are compared with 5 %; NaN stays NaN.
     """
     weights = (HEADLINE_SHARE, 1 - HEADLINE_SHARE)
     chosen = headline & ~np.isnan(p), ~headline & ~np.isnan(p)

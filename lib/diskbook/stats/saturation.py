@@ -11,7 +11,7 @@ there on, since a rate is a concave function of depth, and nothing at none.
 
 A limit just below what the disk would reach makes a shorter queue. Another cell of the arm, kind and block
 size that reached a higher rate shows that no limit holds a cell (`shown`). Of the others, one whose rate
-stands still as rates on a cap do cannot be told from one on a limit: a deep cell, where its single I/Os move
+stands still as rates on a cap do looks like one on a limit: a deep cell, where its single I/Os move
 more from trial to trial, and single I/Os.
 """
 
@@ -46,7 +46,7 @@ OF_A_CAP = 0.0013
 """Standard deviation of log rates on a cap from trial to trial (Azure VM Noise 2024: 0.0002 to 0.0013)."""
 STILL_ALPHA = 0.01
 """Chance that a rate on such a cap moves more, and that a deep rate on none moves as little by chance."""
-LIMIT_LIKE = "cannot be told from a limit"
+LIMIT_LIKE = "cannot be distinguished from a limit"
 
 NO_SHALLOW_CELL = "no cell at depth 1 of this arm, kind and block size to judge by"
 _GROUP = ["arm", "kind", "block_size_bytes"]

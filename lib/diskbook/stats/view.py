@@ -3,7 +3,7 @@
 A ratio of latencies at depth is compared with the ratio of single I/Os.
 
 A limit that holds one arm, or both, moves the ratio at depth and leaves that of single I/Os. So the two are
-compared: where they differ, the ratio at depth cannot be told from a limit. Arms whose own latency grows
+compared: where they differ, the ratio at depth may be one of limits. Arms whose own latency grows
 with depth unlike look the same, and are refused as well.
 """
 
@@ -217,7 +217,7 @@ class View:
         ]
 
     def single(self, item: Named) -> Load | None:
-        """Load whose latencies those of a deep one are held against; None where there is no need, or none.
+        """Load whose latencies those of a deep one are compared with; None where there is no need, or none.
 
         It is the one of fewest I/Os in flight, of the kind and block size, that both arms have. There is no
         need where other loads show that no limit holds the two cells, or where a rate was held.

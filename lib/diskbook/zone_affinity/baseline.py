@@ -147,7 +147,7 @@ def learn(path: Path, zone: str, probe: Probe, latencies_ms: Sequence[float]) ->
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Have a file for one process while it is read and written anew; others wait.
+    """Have a file for one process while it is read and written again; others wait.
 
     Raises DiskbookError when it cannot be written.
     """

@@ -55,7 +55,7 @@ class Faults:
         self.replace(list(faults))
 
     def replace(self, faults: list[Json]) -> None:
-        """Put another list in place; counts begin anew.
+        """Put another list in place; counts begin again.
 
         Raises ArmError if a fault cannot be understood.
         """

@@ -84,7 +84,7 @@ class Operations:
         return op_id
 
     def resume(self, body: Json, work: Work) -> None:
-        """Take an operation up again that a restart has cut off; its time begins anew."""
+        """Take an operation up again that a restart has cut off; its time begins again."""
         self._spawn(body, work, None)
 
     def _spawn(self, body: Json, work: Work, error: ArmError | None) -> None:

@@ -199,7 +199,7 @@ def test_a_view_that_was_overtaken_says_so(folder: Path) -> None:
     rebuild.rebuild(folder)
     seen = read.view(folder)
     rebuild.rebuild(folder)
-    with pytest.raises(DiskbookError, match="made anew meanwhile; try again"):
+    with pytest.raises(DiskbookError, match="rebuilt meanwhile; try again"):
         seen.frame("runs")
 
 

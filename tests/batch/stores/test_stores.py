@@ -328,7 +328,7 @@ def test_the_worker_whose_run_was_taken_over_is_stopped(store: Address, run: Run
 @pytest.mark.parametrize("store", ["file"], indirect=True)
 @pytest.mark.parametrize(
     "end",
-    [DiskbookError("no room (go on with 'diskbook run --resume lab-1')"), Stopped(2, "--resume lab-1'")],
+    [DiskbookError("no room (resume with 'diskbook run --resume lab-1')"), Stopped(2, "--resume lab-1'")],
 )
 def test_a_run_in_a_store_says_that_it_goes_on_there(store: Address, run: Run, end: BaseException) -> None:
     with pytest.raises(type(end), match=rf"--resume {store}/lab-1'"), stored.kept(run, store / "lab-1"):

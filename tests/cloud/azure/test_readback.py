@@ -1,4 +1,4 @@
-"""Each setting asked for is held against what GET says; a mismatch stops the run and names it."""
+"""Each setting asked for is compared with what GET says; a mismatch stops the run and names it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def verdicts() -> pd.DataFrame:
         ("accelerated parity with 20 %", "supported", "against 25 %: 36 % more to 50 % more"),
         ("accelerated parity uses", "not supported", "for writes only"),
         ("little or no read loss", "not measured", "charts only"),
-        ("a bigger read loss", "not measured", "cannot be told"),
+        ("a bigger read loss", "not measured", "not known"),
         ("very little loss", "not measured", "are 140 GB a volume, and 85 GB stay in its mirror of 100 GB"),
         ("write loss for nested", "supported", "2 / 4 disk I/Os a write allow 50 %"),
         ("heavy write loss", "not supported", "the cause is misnamed"),

@@ -155,7 +155,7 @@ def test_each_fact_of_a_volume_is_held_against_what_was_asked(fact: str) -> None
 
 def test_a_disk_that_windows_does_not_name_is_not_put_into_a_pool(place: ScriptedRig) -> None:
     place.nodes.shows_ids = False
-    with pytest.raises(DiskbookError, match="shows no uniqueId, so it cannot be told from others"):
+    with pytest.raises(DiskbookError, match="shows no uniqueId, so it cannot be distinguished from others"):
         make(place)
     assert not place.nodes.steps("enable")
 

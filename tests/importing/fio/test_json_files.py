@@ -270,7 +270,7 @@ def test_rates_in_bytes_are_iops_where_the_block_size_is_one() -> None:
     # Blocks of several sizes, or writes without a limit, have no rate in IOPS.
     assert fio_options.load({**options, "bs": "4k,8k"}, 1, math.nan, flags).rate is None
     assert fio_options.load({**options, "rate": "800k,"}, 1, math.nan, flags).rate is None
-    assert flags.count("the rate was limited in a way that no IOPS can be told for") == 2
+    assert flags.count("the rate was limited in a way that gives no IOPS") == 2
 
 
 @pytest.mark.parametrize(

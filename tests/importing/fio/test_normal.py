@@ -1,4 +1,4 @@
-"""fio's output for people, of fio 2 and 3: by hand after its source, and held against fio's own JSON."""
+"""fio's output for people, of fio 2 and 3: by hand after its source, and compared with fio's own JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs on a real emulator: measured to the end, and gone on with after all that goes wrong on the way."""
+"""Runs on a real emulator: measured to the end, and resumed after all that goes wrong on the way."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def test_it_is_one_machine_with_one_disk_and_priced_below_its_limit(
 ) -> None:
     scenario = scenario_file.load(name, preset)
     assert len(scenario.machine) == len(scenario.disk) == scenario.design.replicates == 1
-    # a half more is held against the limit
+    # a half more is compared with the limit
     assert 0 < float(price(name, preset, monkeypatch, capsys)) < 0.13
 
 

@@ -21,7 +21,7 @@ from diskbook.results.run import Run
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A sample under another name, signed anew."""
+    """A sample under another name, signed again."""
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     made = Run(Path(shutil.copytree(paths.RUNS / "sample-zone-disks", tmp_path / "runs" / "done")))

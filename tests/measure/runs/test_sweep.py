@@ -147,7 +147,7 @@ def test_what_was_made_elsewhere_stays_until_it_is_named(
 ) -> None:
     a_group(cloud, "unmarked", tags_of("theirs"))
     a_group(cloud, "marked", tags_of("theirs", hours=-40) | {"diskbook-client": "0123456789abcdef"})
-    a_run("theirs", "unmarked", "marked", kept=False)  # the same name here says nothing of theirs
+    a_run("theirs", "unmarked", "marked", kept=False)  # the same name here says nothing about theirs
     stays = {"marked": f"expired, {ELSEWHERE.format('marked')}", "unmarked": ELSEWHERE.format("unmarked")}
     assert listed() == {name: (state, False) for name, state in stays.items()}
     assert swept() == ([], []) and groups(cloud) == ["marked", "unmarked"]
@@ -624,7 +624,7 @@ def test_a_killed_emulator_goes_unless_a_run_may_go_on_with_it(place: Path) -> N
         assert soon(lambda: [row.state for row in lifecycle.status() if row.name == "crashed"] == ["dead"])
         return next(one for one in sweep_runs.find("emulator").leftovers if "emulator crashed" in one.text)
 
-    assert not leftover().goes and "run user may go on with it" in leftover().text
+    assert not leftover().goes and "run user may resume it" in leftover().text
     user.update_manifest(kept=False)
     found = sweep_runs.find("emulator")
     assert leftover().goes and "goes   emulator crashed" in sweep.sweep_text(found)

@@ -45,7 +45,7 @@ def of_sample(name: str) -> Analysis:
 
 
 def with_changes(a: Analysis, run: Run | None = None, **tables: pd.DataFrame) -> Any:
-    """What the protocol reads of an analysis, with other tables or ledger; nothing is compared anew."""
+    """What the protocol reads of an analysis, with other tables or ledger; nothing is compared again."""
     changed = replace(a.tables, **tables)
     return SimpleNamespace(
         run=run or a.run,

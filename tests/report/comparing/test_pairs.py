@@ -1,4 +1,4 @@
-"""What two runs say of each other: no difference where there is none, none where nothing can be told."""
+"""What two runs say of each other: no difference where there is none or none can be shown."""
 
 from __future__ import annotations
 

@@ -361,7 +361,7 @@ def test_remarks_stand_in_the_plan_and_beside_every_comparison(tmp_path: Path) -
     assert "reads may hit unwritten blocks" in plan
     table = pd.DataFrame({"workload": ["line", "other"], "warnings": ["first", None]})
     flagged = show_tool.flagged(table, found)
-    assert flagged["warnings"][0].startswith("first; -c makes the file anew: reads may hit unwritten blocks")
+    assert flagged["warnings"][0].startswith("first; -c re-creates the file: reads may hit unwritten blocks")
     assert flagged["warnings"][1] == ""
 
 

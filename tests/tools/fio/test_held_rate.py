@@ -126,7 +126,7 @@ def test_lateness_is_not_told_where_fio_itself_may_be_late() -> None:
     jobs = played(6, (2, 0.5))
     deep = held_rate.with_schedule(measured(6, depth=20, read=RATE), log(*jobs), 0.1)
     mixed = held_rate.with_schedule(measured(6, read=RATE, write=RATE), log(*jobs), 0.1)
-    # Jobs whose lines are mixed cannot be told apart.
+    # Jobs whose lines are mixed cannot be distinguished.
     joined = held_rate.with_schedule(measured(6, read=RATE), log(np.sort(np.concatenate(jobs), axis=0)), 0.1)
     for found in (deep, mixed, joined):
         assert np.isnan(found.directions["read"].intended.lat_mean_ms) and found.series["read"].iops.any()

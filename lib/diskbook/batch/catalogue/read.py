@@ -28,7 +28,7 @@ _PARTITIONS = ds.partitioning(pa.schema([pa.field("scenario", pa.string())]), fl
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
-REMEDY = "'diskbook catalog' makes it anew"
+REMEDY = "'diskbook catalog' rebuilds it"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class View:
     def joined(self, table: str, scenario: str | None, columns: Sequence[str]) -> pa.Table:
         """Rows of the runs that the catalogue has as they are now, as `frame`; no run's folder is read.
 
-        Raises DiskbookError when a file is damaged, or the catalogue was made anew since the view.
+        Raises DiskbookError when a file is damaged, or the catalogue was rebuilt since the view.
         """
         if self.store and table not in stored.MIRRORED:
             raise UsageError(f"{table} of a store are read from the runs: 'diskbook fetch' brings them here")
@@ -105,7 +105,7 @@ class View:
         """Make sure that what was read is what was looked for: a rebuild removes what it has put together."""
         files = layout.files(layout.folder_of(self.runs), "runs", None, self.names)
         if not self.sources.keys() <= {layout.source_of(str(path)) for path in files}:
-            raise DiskbookError(f"the catalogue of {self.runs} was made anew meanwhile; try again")
+            raise DiskbookError(f"the catalogue of {self.runs} was rebuilt meanwhile; try again")
 
     def _fresh(self, table: str) -> list[Entry]:
         """Runs that the catalogue has not as they are now, from their folders."""

@@ -35,7 +35,7 @@ class Rebuilt:
 
 
 def of(name: str | None = None) -> Rebuilt:
-    """Make the catalogue of a folder of runs, by default this user's, or of a store anew; as `rebuild`."""
+    """Make the catalogue of a folder of runs, by default this user's, or of a store again; as `rebuild`."""
     if name is not None and paths.is_address(name):
         store = address.parse(name)
         rows, left_out = stored.rebuild(store)
@@ -44,7 +44,7 @@ def of(name: str | None = None) -> Rebuilt:
 
 
 def rebuild(folder: Path) -> Rebuilt:
-    """Make the catalogue of a folder of runs anew, from the runs, in few large files.
+    """Rebuild the catalogue of a folder of runs, from the runs, in few large files.
 
     Runs may join and readers read meanwhile.
 
@@ -56,7 +56,7 @@ def rebuild(folder: Path) -> Rebuilt:
     made = layout.folder_of(folder)
     with parts.writing(made):
         made.mkdir(exist_ok=True)
-        busy = DiskbookError(f"another process makes the catalogue {made} anew; wait for it")
+        busy = DiskbookError(f"another process makes the catalogue {made} again; wait for it")
         with files.locked(made / layout.LOCK, busy):
             earlier = dict(_stamped(made))
             rebuilt = _written(made, folder)

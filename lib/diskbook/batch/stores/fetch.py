@@ -81,7 +81,7 @@ def fetch_part(address: Address, folder: Path, belongs: Callable[[str], bool]) -
     """Bring the ledger of a run and a part of its files, as far as it has come.
 
     - `address`: the run.
-    - `folder`: where to; it then is no whole run, and nothing goes on with it. Not made where there is no run
+    - `folder`: where to; it then is no whole run, and nothing resumes it. Not made where there is no run
       yet.
     - `belongs`: whether a file belongs to the part, by its path.
 

@@ -54,7 +54,7 @@ class Attachments:
         return self.attach(disk, machine)
 
     def renew(self, disk: Disk, machine: str) -> int:
-        """Attach a disk to a machine anew, which is detached first where it is there already.
+        """Attach a disk to a machine again, which is detached first where it is there already.
 
         Else it is taken from another machine where it cannot be shared. Returns the LUN.
         """

@@ -80,7 +80,7 @@ def tell_elsewhere(clients: Clients, run: Run) -> None:
     except AzureError as error:
         raise DiskbookError(
             f"the resource groups of run {run.name} are deleted, but whether it has left anything elsewhere "
-            f"cannot be told ({refusals.message(error)})"
+            f"cannot be determined ({refusals.message(error)})"
         ) from error
     if ids:
         clients.tell(

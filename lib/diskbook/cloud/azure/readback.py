@@ -149,7 +149,7 @@ def witness(resource: Any) -> dict[str, Any]:
         "kind": _plain(resource.kind),
         "sku": _plain(resource.sku.name),
         "public_blobs": bool(resource.allow_blob_public_access),
-        # Azure says nothing of it where keys are allowed by default.
+        # Azure says nothing about it where keys are allowed by default.
         "keys_allowed": resource.allow_shared_key_access is not False,
         "https_only": bool(resource.enable_https_traffic_only),
         "minimum_tls": _plain(resource.minimum_tls_version),

@@ -149,7 +149,7 @@ JUDGES: dict[tuple[str, str], Judge | str] = {
     ),
     ("nested-resiliency", "little or no read loss"): _CHARTS,
     ("nested-resiliency", "a bigger read loss"): (
-        f"{_CHARTS}; cannot be told: on one kind of drive reading parity is documented to be as fast, and "
+        f"{_CHARTS}; not known: on one kind of drive reading parity is documented to be as fast, and "
         "whether the data were written in full before is not said"
     ),
     ("nested-resiliency", "very little loss with a smaller data set"): _data_set,

@@ -189,7 +189,7 @@ def _not_the_network(figures: pd.DataFrame) -> Finding:
     n = small.load.outstanding
     verdict = ClaimVerdict.CAPPED if small.limits_only else ClaimVerdict.NOT_MEASURED
     return verdict, (
-        f"cannot be told: at 4K and {TABLE_THREADS} threads {n} / {small.other.iops:,.0f} = {ours:.2f} ms "
+        f"not known: at 4K and {TABLE_THREADS} threads {n} / {small.other.iops:,.0f} = {ours:.2f} ms "
         f"and {n} / {small.base.iops:,.0f} = {theirs:.2f} ms on both sides, whatever the network takes"
     )
 

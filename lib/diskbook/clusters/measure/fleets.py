@@ -132,7 +132,7 @@ def _call(rig: Rig, machine: str, request: steps.Fleet) -> dict[str, bytes]:
     strange = [name for name in files if name.endswith(".xml") and f"-{request.spec}-" not in name]
     if strange:
         raise steps.StepFailed(f"the fleet of {request.spec} answered with results of another: {strange[0]}")
-    # Stored anew, unpacked: results of a trial are much alike, and raw files are packed as a whole.
+    # Stored again, unpacked: results of a trial are much alike, and raw files are packed as a whole.
     return {file: archives.pack(files) for file, (kind, _) in tool.raw.items() if kind == tool.main}
 
 

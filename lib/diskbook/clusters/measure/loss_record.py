@@ -60,7 +60,7 @@ def is_online(health: Row) -> bool:
 
 
 def skew_s(node_s: float, here_s: float) -> float:
-    """Return what a node's clock is ahead of this one; 0 where it is less than can be told."""
+    """Return what a node's clock is ahead of this one; 0 where it is less than can be determined."""
     ahead_s = node_s - here_s
     return ahead_s if abs(ahead_s) > LARGEST_SKEW_S else 0.0
 

@@ -99,7 +99,7 @@ def _prove(rig: Rig, node: str, new: list[Disk], luns: Mapping[str, int]) -> dic
         if not shown.get(luns[spec.name]):
             raise DiskbookError(
                 f"machine {connection.host.name}: the disk at LUN {luns[spec.name]} shows no uniqueId, so it "
-                "cannot be told from others in a pool; nothing was written"
+                "cannot be distinguished from others in a pool; nothing was written"
             )
     return {spec.name: shown[luns[spec.name]] for spec in new}
 

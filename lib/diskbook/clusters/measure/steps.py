@@ -34,7 +34,7 @@ class VolumeSteps(Steps):
         losses.play(rig, clients)
 
     def prepare(self, rig: Rig, block: Block) -> None:
-        """Have volumes idle, and all that fleets read on them written anew.
+        """Have volumes idle, and all that fleets read on them written again.
 
         Of blocks for evidence only the first one of a session has the files of fleets written.
         """

@@ -46,7 +46,7 @@ def by_plateaus(totals: pd.DataFrame, cells: pd.DataFrame, holders: Mapping[str,
     """Share of reads that the owner answers, by where reads and writes stop.
 
     Returns one row an arm and block size: `arm, block_size_bytes, share, low, high, n_blocks, reason`. A
-    share below 1 / n cannot be told from one above it by a plateau, and is not given.
+    share below 1 / n cannot be distinguished from one above it by a plateau, and is not given.
     """
     rows = []
     for place, part in totals[totals["arm"].isin(list(holders))].groupby(PLACE, sort=False):

@@ -31,7 +31,7 @@ class Predicted:
 
     @property
     def limits_only(self) -> bool:
-        """Whether limits hold both, so that the ratio says nothing of what lies below them."""
+        """Whether limits hold both, so that the ratio says nothing about what lies below them."""
         return self.other.limit is not None and self.base.limit is not None
 
     @property

@@ -43,7 +43,7 @@ class VmFleet:
         return line.prefill(size_bytes, target, written)
 
     def overwrite(self, size_bytes: int, target: Target, written: Measurement | None = None) -> Job | None:
-        """Return None: every file is written anew, in full, before each block."""
+        """Return None: every file is written again, in full, before each block."""
         return None
 
     def read(

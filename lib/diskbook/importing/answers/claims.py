@@ -100,5 +100,5 @@ def _of_pods() -> Claim:
     return (
         *("aks-fio-2022", "A reading of the table: container isolation (kata) changes the rate of a disk"),
         ClaimVerdict.NOT_MEASURED,
-        "each cell was measured once, and depth and machine cannot be told apart",
+        "each cell was measured once, and depth and machine cannot be distinguished",
     )

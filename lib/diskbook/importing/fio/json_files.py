@@ -22,7 +22,7 @@ def parse(text: str, source: str) -> Parsed:
 
     Returns a measurement a job (clones and hosts' jobs of the same name together).
 
-    Raises UnusableError when nothing can be used: why, and the line where it can be told.
+    Raises UnusableError when nothing can be used: why, and the line where it can be determined.
     """
     pieces = documents(text, source)
     runs, flags = _runs(pieces)

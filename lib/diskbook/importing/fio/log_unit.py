@@ -27,7 +27,7 @@ _LONG_S, _DEEPEST = 1.0, 2048
 """Mean latency that only a deep queue before a slow disk makes, and more than a thread has in flight."""
 _APART = math.sqrt(1000)
 CANNOT_TELL = (
-    "whether its latencies are nanoseconds (fio 3) or microseconds (fio 2) cannot be told: put the "
+    "whether its latencies are nanoseconds (fio 3) or microseconds (fio 2) cannot be determined: put the "
     "job's JSON or text output beside it"
 )
 
@@ -51,7 +51,7 @@ def of_a_result(measurement: Measurement, logs: JobLogs) -> int | None:
 
 
 def by_littles_law(logs: JobLogs, clones: int) -> tuple[int, str] | None:
-    """Unit by what is possible, and a sentence that says so; None where it cannot be told.
+    """Unit by what is possible, and a sentence that says so; None where it cannot be determined.
 
     - `logs`: of a job, read as nanoseconds.
     - `clones`: files that it is in, one a thread.
@@ -90,7 +90,7 @@ def read(
     - `result`: what the job itself reported, where it did.
     - `interval_s`, `block_size`: see `logs_of_a_job.read`.
 
-    Raises UnusableError when they cannot be read, or their unit cannot be told.
+    Raises UnusableError when they cannot be read, or their unit cannot be determined.
     """
 
     def logged(unit: int) -> JobLogs:

@@ -67,7 +67,7 @@ def parse(text: str, source: str) -> Parsed:
 
     Returns a measurement a job, clones together.
 
-    Raises UnusableError when nothing can be used: why, and the line where it can be told.
+    Raises UnusableError when nothing can be used: why, and the line where it can be determined.
     """
     every = runs(text)
     if not every:
@@ -289,7 +289,7 @@ def _check(job: _Job) -> None:
         raise ValueError(f"fio ended it with error {failed[0]}")
     if any("mixed" in report.done for report in job.reports):
         raise ValueError(
-            "reads and writes are reported as one (unified_rw_reporting) and cannot be told apart"
+            "reads and writes are reported as one (unified_rw_reporting) and cannot be distinguished"
         )
     cut = [report for report in job.reports if report.cpu is None]
     access = job.options.get("rw", "rw").removeprefix("rand")

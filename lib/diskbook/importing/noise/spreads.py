@@ -110,7 +110,7 @@ def _weeks(data: Series) -> _Weeks:
 
 
 def draws(vm_of_week: np.ndarray, rng: np.random.Generator, number: int = DRAWS) -> np.ndarray:
-    """How often each VM-week is drawn: the first row once each, then weeks of each machine drawn anew."""
+    """How often each VM-week is drawn: the first row once each, then weeks of each machine drawn again."""
     counts = np.ones((number + 1, len(vm_of_week)))
     for vm in np.unique(vm_of_week):
         own = np.flatnonzero(vm_of_week == vm)

@@ -140,7 +140,7 @@ class Rig:
         return [lun for place, lun in self.attachments.where(disk) if place == machine]
 
     def renew(self, disk: str, machine: str) -> None:
-        """Attach a disk to a machine anew; it is proved to be ours again before it is used next."""
+        """Attach a disk to a machine again; it is proved to be ours again before it is used next."""
         self.forget(disk)
         self.attachments.renew(self.scenario.disk_named(disk), machine)
 

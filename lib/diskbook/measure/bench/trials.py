@@ -61,7 +61,7 @@ def place_disks(rig: Rig, places: Sequence[tuple[str, str]]) -> None:
 
 
 def reattach(rig: Rig, arm: Arm, times: int, *, early: bool = False) -> bool:
-    """Attach the arm's disk anew so many times, and let it settle; tell whether its trial may begin.
+    """Attach the arm's disk again so many times, and let it settle; tell whether its trial may begin.
 
     Of several cycles only the last one ends with the proof that the disk is ours, before anything is written.
     A trial that is `early` does not wait for the disk to settle. The trial may not begin where the run is to
@@ -149,13 +149,13 @@ def _words(rig: Rig, block: Block, due: datetime) -> str:
 def record_guest(rig: Rig, arm: Arm, load: Workload, device: Device, disk_id: str) -> None:
     """Record in the ledger what an arm's machine and device are; it holds for the trials after that line.
 
-    The machine is asked where that may have changed: at first use, after the disk was attached anew, and on a
+    The machine is asked where that may have changed: at first use, after the disk was reattached, and on a
     new connection. One that does not say leaves its sentence in `error`: nothing measured rests on it.
     """
     connection: Connection = rig.windows(arm.machine) if load.is_fleet else rig.connection(arm.machine)
     key = (arm.machine, disk_id)
     asked = rig.guests.get(key)
-    # A device is made anew when its disk is placed anew; that of a volume is equal each time.
+    # A device is made again when its disk is placed again; that of a volume is equal each time.
     if asked and asked[0] is connection and (asked[1] is device or (arm.volume and asked[1] == device)):
         return
     answer = _ask(connection, device)
@@ -279,7 +279,7 @@ def _trial(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> bool:
     job, times_utc = Job(()), (now_utc(), now_utc())
     try:
         steps.cache(rig, arm, workload, planned.name(attempt))
-        device = around.device(rig, arm, workload)  # a cold one has been attached anew
+        device = around.device(rig, arm, workload)  # a cold one has been attached again
         record_guest(rig, arm, workload, device, around.place(rig, arm)["disk_id"])
         seed, offset = _tool_seed(rig.scenario, planned), steps.region(rig, planned, attempt)
         job = _tool(rig, arm, workload).command(workload, device, seed=seed, offset=offset)

@@ -87,7 +87,7 @@ def proposed(sd: float, half_width: float, single: int) -> tuple[int, ...]:
 def of_spread(scenario: Scenario, known: Sequence[Evidence]) -> str:
     """Say whether blocks spread over hours or replicates without that cost less for the same width.
 
-    Between blocks machines stand and are paid for; replicates pay for machines made and disks filled anew.
+    Between blocks machines stand and are paid for; replicates pay for machines made and disks filled again.
     """
     design, blocks = scenario.design, sample_size.planned_blocks(scenario)
     item = max(known, key=lambda each: each.spread.sd_replicate(blocks))

@@ -281,7 +281,7 @@ def _evidence_trials(scenario: Scenario) -> list[str]:
 
 
 def _attaches(scenario: Scenario) -> list[str]:
-    """How often disks are attached anew in the blocks of a replicate, and what time it costs; if they are."""
+    """How often disks are reattached in the blocks of a replicate, and how long it takes; if they are."""
     times, visits = durations.attached_anew(scenario)
     if not times:
         return _moves(scenario)
@@ -290,7 +290,7 @@ def _attaches(scenario: Scenario) -> list[str]:
     settles = f"{settle_s:g} s to settle" if settle_s else "no time to settle (design.settle_s = 0)"
     cycle_s = DELAYS_S["disk-attach"] + DELAYS_S["disk-detach"]
     text = (
-        f"  attached anew: {names}, each equally often in a block, {times:.0f} times a replicate, with "
+        f"  attached again: {names}, each equally often in a block, {times:.0f} times a replicate, with "
         f"{settles}; about {duration(times * cycle_s + settling_s)} of that time"
     )
     if not settle_s:

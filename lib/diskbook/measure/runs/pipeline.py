@@ -101,7 +101,7 @@ def dropped_if_refused(run: Run) -> Iterator[None]:
 def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Outcome:
     """Take a begun run through all its stages, or the rest of them.
 
-    - `run`: from `stages.begin`, or an earlier run to go on with.
+    - `run`: from `stages.begin`, or an earlier run to resume.
     - `keep`: leave machines, disks and emulator standing.
     - `scenario`: the scenario as the user named it: beside a file lie its notebook and its module
       (`companion_files`).
@@ -123,7 +123,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
             for source in sources if keep else [*sources, paths.NOTEBOOKS / "4-teardown.ipynb"]:
                 stage.execute(run, source, scratch, progress, file)
         except Stopped as stop:
-            stop.hint = f"; go on with '{stage.resume(run, file)}'"
+            stop.hint = f"; resume with '{stage.resume(run, file)}'"
             raise
         finally:
             progress.close()

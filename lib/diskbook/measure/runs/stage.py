@@ -51,7 +51,7 @@ def notebooks(run: Run, named: str | None) -> tuple[list[Path], Path | None]:
 
 
 def resume(run: Run, file: Path | None) -> str:
-    """Return the command that goes on with a run."""
+    """Return the command that resumes a run."""
     own = f"{file} " if file and companion_files.names(run.scenario, file) else ""
     return f"diskbook run {own}--resume {run.name}"
 
@@ -119,7 +119,7 @@ def _keep_executed(run: Run, executed: Path) -> None:
 def _failure(run: Run, name: str, status: int, log: str, resume: str) -> DiskbookError:
     """Put a failed stage into one sentence; a defect of ours keeps its traceback in the run folder."""
     lines = [line for line in log.strip().splitlines() if line.strip()]
-    again = f"finished trials are kept; go on with '{resume}'"
+    again = f"finished trials are kept; resume with '{resume}'"
     if status == EXIT_USER_ERROR and lines:
         advice = refused.ADVICE if refused.is_unmade(run) else again
         return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({advice})")

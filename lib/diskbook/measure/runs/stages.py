@@ -344,7 +344,7 @@ def _measure_replicate(
         _play(run, clients, scenario, origin, blocks, stop)
     except BaseException:
         stop.set()
-        # By hand (nobody has said) it can be gone on with; `diskbook run` deletes all of it, but only later.
+        # By hand (nobody has said) it can be resumed; `diskbook run` deletes all of it, but only later.
         if not run.manifest.get("kept", True) and not debug.is_asked(run):
             _drop_failed(run, clients, origin)
         raise

@@ -59,7 +59,7 @@ LEFT_OUT: Mapping[type[model.Record], Mapping[str, str]] = {
     },
     model.Design: {
         "replicates": "the history is the variance between them, with its own degrees of freedom",
-        "seed": "the order is drawn anew",
+        "seed": "the order is drawn again",
         "max_cost_usd": "a limit that did not bind, since the run was made",
         "evidence_s": "of trials after all that is compared",
     },

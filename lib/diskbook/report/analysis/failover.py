@@ -18,7 +18,7 @@ from diskbook.report.show.html import Html, table
 
 KINDS = {"cold": "cold VM", "standby": "standby VM, disk moved", "shared": "shared disk"}
 FAILURES = {"crash": "power cut", "stop": "shutdown", "deallocate": "deallocated"}
-NONE = "this run did no drill, so it says nothing of what a failed machine costs"
+NONE = "this run did no drill, so it says nothing about what a failed machine costs"
 EMULATED = (
     "times of these emulated drills are the delays that the profile gives the control plane, as run (scaled) "
     "and unscaled, and what the work itself takes here: no finding about Azure"
@@ -112,7 +112,7 @@ def _is_emulated(a: Analysis) -> bool:
     return Provenance.EMULATED in a.provenance
 
 
-NOT_CHECKED = "This run checked no reservation, so it says nothing of who may write to a shared disk."
+NOT_CHECKED = "This run checked no reservation, so it says nothing about who may write to a shared disk."
 ENFORCED_BY_EMULATOR = (
     "emulated: enforced by the emulated disk, set by a stand-in for sg_persist; no finding about Azure"
 )

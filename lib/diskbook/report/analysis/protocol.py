@@ -247,7 +247,7 @@ def _of_workload(item: Workload) -> Asked:
 
 
 def _of_files(event: Mapping[str, Any]) -> Asked:
-    """What the files of an imported trial tell; nothing is held against one of an older import."""
+    """What the files of an imported trial tell; nothing is compared with one of an older import."""
     flags = event.get("flags") or ()
     numbers = event["imported"].get("asked") or {}
     return Asked(**numbers, paced=record.is_paced(flags), doubts=record.doubtful(flags))

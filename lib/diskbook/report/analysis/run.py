@@ -276,7 +276,7 @@ def analyse(
 
 
 def analyse_with(run: str, manifest: Mapping[str, Any]) -> Analysis:
-    """Analyse a run with another manifest than its own, e.g. with other limits; nothing of it is kept.
+    """Analyse a run with another manifest than its own, e.g. with other limits; none of it is kept.
 
     Raises UsageError, DiskbookError when there is no such run, its raw results are not there, or its folder
     is damaged.

@@ -88,7 +88,7 @@ _ALONE = (Provenance.EMULATED, Provenance.INVENTORY)
 class Measured:
     """A run with its comparisons, as its analysis judged them.
 
-    - `letter`: what it is called in tables: A is the run that the others are held against.
+    - `letter`: what it is called in tables: A is the run that the others are compared with.
     - `name`: name of its folder.
     - `manifest`: what the catalogue keeps of its manifest (`results.manifest.kept_of`).
     - `scenario`: its scenario, as it was run.
@@ -197,7 +197,7 @@ def _comparisons(run: Run) -> pd.DataFrame:
     table = answer.comparisons(run) if is_written else _computed(run)
     if table.empty:
         raise UsageError(
-            f"run {run.name} compares no arms, so it has no ratio to hold against another's; give its "
+            f"run {run.name} compares no arms, so it has no ratio to compare with another's; give its "
             "scenario a [[comparison]]"
         )
     return table

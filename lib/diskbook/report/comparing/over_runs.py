@@ -252,7 +252,7 @@ def _range(rows: pd.DataFrame) -> Range:
 
 
 def _between(key: tuple[str, ...], scope: Scope, rows: pd.DataFrame, family: str) -> BetweenRuns | None:
-    """Spread between runs, as of several that are held against a first one (`compared.between`)."""
+    """Spread between runs, as of several that are compared with a first one (`compared.between`)."""
     usable = rows[np.isfinite(rows["mean"]) & np.isfinite(rows["se"])]
     if len(usable) < LEAST_RUNS:
         return None

@@ -232,7 +232,7 @@ def _unjudged(draft: Pair) -> tuple[str, ...]:
         )
     for letter, row in rows:
         if row["verdict"] == Verdict.INTERIM:
-            return (f"{letter} is interim: not all is measured that was planned; go on with it",)
+            return (f"{letter} is interim: not all is measured that was planned; resume it",)
         judged_by_gates = row["verdict"] == Verdict.INCONCLUSIVE and math.isnan(row["p_adjusted"])
         if math.isnan(row["ci_low"]) or judged_by_gates:
             return (f"{letter}: {row['warnings'] or 'no interval'}",)
@@ -299,7 +299,7 @@ def _more(item: Pair, alpha: float) -> str:
     number = power.for_two_runs(sd, item.margin, 0.8, df, 1 + int(min(freedoms)), alpha)
     how_many = f"about {number}" if number <= _MOST else f"more than {_MOST}"
     return (
-        f"nothing can be told: to find a change of {percent(item.margin)} in 80 % of such pairs takes "
+        f"nothing can be determined: to find a change of {percent(item.margin)} in 80 % of such pairs takes "
         f"{how_many} replicates of each run, from this spread (s.d. {percent(sd, '.2g')})"
     )
 

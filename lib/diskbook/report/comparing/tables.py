@@ -30,7 +30,7 @@ def judge(beside: Beside, share: float) -> Outcome:
 
     - `share`: e.g. 0.05; the worse side of a rate begins at 1 / 1.05, so that both are alike in logs.
 
-    Returns 3 when one is worse, else 4 when one cannot be told, else 0.
+    Returns 3 when one is worse, else 4 when one cannot be determined, else 0.
     """
     worse = [pair for pair in beside.pairs if pair.verdict is not None and _is_worse(pair, share)]
     if worse:
@@ -41,7 +41,7 @@ def judge(beside: Beside, share: float) -> Outcome:
         names = "; ".join(
             filter(None, [_listed(untold), *(f"{item.run}: {item.what}" for item in beside.left_out)])
         )
-        return Outcome(NOT_TOLD, f"cannot be told for {names}")
+        return Outcome(NOT_TOLD, f"cannot be determined for {names}")
     return Outcome(NONE_WORSE, f"no interval lies beyond {percent(share)} on the worse side")
 
 
@@ -124,7 +124,7 @@ def ratio_of_ratios_words(pair: Pair) -> str:
 
 
 def verdict_words(pair: Pair) -> str:
-    """The verdict; `~` where nothing can be told."""
+    """The verdict; `~` where nothing can be determined."""
     if pair.verdict in (None, Verdict.INCONCLUSIVE):
         return UNTOLD
     return pair.words

@@ -105,11 +105,11 @@ class Analysed(Protocol):
 
     @property
     def words(self) -> dict[str, str]:
-        """Workloads in words, by name."""
+        """Workloads as text, by name."""
 
     @property
     def labels(self) -> dict[str, str]:
-        """Arms in words, by name."""
+        """Arms as text, by name."""
 
     @property
     def looks(self) -> dict[str, ArmLook]:

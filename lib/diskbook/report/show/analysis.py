@@ -14,7 +14,7 @@ def section(findings: Sequence[Finding], labels: Mapping[str, str], words: Mappi
     """Count the cells of each verdict; folded, each cell with what holds it and what helps.
 
     - `findings`: from `throttling.diagnosis.findings`.
-    - `labels`, `words`: arms and workloads in words, by name.
+    - `labels`, `words`: arms and workloads as text, by name.
     """
     if not findings:
         return Html("<p>Nothing was measured yet.</p>")

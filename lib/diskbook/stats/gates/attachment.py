@@ -149,7 +149,7 @@ def attachment_gate(
         cause += f"; a block attached the disk {counts}"
     if high > MOST_TIMES * low and high - low > LEAST_S:
         remedy = (
-            "measure anew: disks that comparisons join are attached equally often, right before an arm's "
+            "measure again: disks that comparisons join are attached equally often, right before an arm's "
             "trials; or let them settle (design.settle_s)"
         )
         return failed(ATTACHMENT, cause, remedy)
@@ -230,7 +230,7 @@ with mild noise, in 58 % with strong noise, and in 97 % of 1 x 10; one replicate
 (2 %)."""
 LEAST_BLOCKS = 3
 _REMEDY = (
-    "write the working set over again, or wait, until both arms hold from block to block, and measure anew"
+    "write the working set over again, or wait, until both arms hold from block to block, and measure again"
 )
 _ASK = "measure on disks that were written over at random after their fill (the default of a run)"
 _MORE = f"measure {LEAST_BLOCKS} blocks or more"

@@ -105,7 +105,7 @@ LITTLE, RATE, STATIONARITY, LOSSES = "Little's law", "offered rate", "stationari
 NOISE, LOSSES_BY_ARM, MEMORY = "one-sided noise", "losses by arm", "memory"
 MAX_LOST = 0.25
 LOW_WINDOWS = 0.01
-"""Share of windows with too few I/Os, beyond which lower bounds say nothing of the 99th percentile."""
+"""Share of windows with too few I/Os, beyond which lower bounds say nothing about the 99th percentile."""
 
 
 def data_gate(arm: str, base_arm: str, workload: str, counts: Sequence[int], runs: str = "") -> Gate:
@@ -369,7 +369,7 @@ PLAUSIBLE = "plausibility"
 def plausible_gate(arms: Sequence[str], by_arm: Sequence[Sequence[Doubt]], metric: str) -> Gate:
     """Every trial of both cells must have numbers that agree with each other and with what was asked for.
 
-    A p50 that no mean allows spoils a comparison of percentiles; the mean is held against Little's law.
+    A p50 that no mean allows spoils a comparison of percentiles; the mean is checked against Little's law.
 
     Parameters
     ----------

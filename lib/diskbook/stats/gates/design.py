@@ -332,7 +332,7 @@ def settings_gate(arms: Sequence[str], mismatches: Mapping[str, str] | None) -> 
         return not_assessable(SETTINGS, "settings were not read back")
     wrong = [mismatches[arm] for arm in arms if arm in mismatches]
     if wrong:
-        return failed(SETTINGS, "; ".join(wrong), "provision anew with the right setting")
+        return failed(SETTINGS, "; ".join(wrong), "provision again with the right setting")
     return passed(SETTINGS, "settings read back are those asked for")
 
 

@@ -132,7 +132,7 @@ def guest_gate(
     provenance
         Of the run, or of several joined by "+".
     by_design
-        Columns of `FACTS` in which the scenario sets the arms apart: named, but not held against them.
+        Columns of `FACTS` in which the scenario sets the arms apart: named, but not compared with them.
     """
     known = [(arm, guest) for arm, guest in zip(arms, guests, strict=True) if guest is not None]
     busy, differ = [words for arm, guest in known for words in _busy(arm, guest)], dict(_apart(known))

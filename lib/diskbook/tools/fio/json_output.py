@@ -270,7 +270,7 @@ def _check_whole(job: Job, cut: bool) -> None:
 def _without_io(entries: list[Mapping[str, Any]]) -> str:
     """Say why a job has neither reads nor writes."""
     if any(number_or_0(_part(entry, "mixed").get("total_ios")) for entry in entries):
-        return "reads and writes are reported as one (unified_rw_reporting) and cannot be told apart"
+        return "reads and writes are reported as one (unified_rw_reporting) and cannot be distinguished"
     trims = any(number_or_0(_part(entry, "trim").get("total_ios")) for entry in entries)
     return "it only trims, which is not read" if trims else "fio did no I/O"
 

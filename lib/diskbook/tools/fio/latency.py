@@ -65,7 +65,7 @@ def read(part: Mapping[str, Any], ios: int) -> Latency | None:
             continue
         total, unit = section
         samples = int(number(total.get("N", ios), "N"))
-        # Programs that write fio's JSON anew leave out what is zero: then nothing was recorded.
+        # Programs that write fio's JSON again leave out what is zero: then nothing was recorded.
         mean, most = number(total.get("mean", 0), "mean"), number(total.get("max", 0), "max")
         if samples and (mean or most):
             return _of_section(part, total, samples, unit, name)
@@ -229,7 +229,7 @@ def taken_alone(
 
     A release that times its syncs well needs no list: at depth 1 writes and syncs follow each other, so they
     cannot have taken longer than the job did (Little's law), and where they seem to, writes count twice.
-    Where a write completes in less than fio itself needs between two commits (some 15 us) it cannot be told.
+    Where a write completes in less than fio itself needs between two commits (some 15 us) it is not known.
 
     - `directions`: of the job, all its threads together.
     - `writes`: what fio's JSON has of the writes of each of its entries.

@@ -261,7 +261,7 @@ def series_of(latency: Rows, iops: Rows, interval_s: float, unit_iops: float = 1
     """
     rates, means = _averages(iops, interval_s, unit_iops), _averages(latency, interval_s, 1.0)
     if rates.interval.max(initial=0) < 2:
-        return {}  # with one interval a job, the jobs cannot be told apart
+        return {}  # with one interval a job, the jobs cannot be distinguished
     return {
         name: _series(rates.at(rates.direction == code), means.at(means.direction == code), interval_s)
         for code, name in _DIRECTIONS.items()

@@ -99,7 +99,7 @@ def _access(options: Options, flags: list[str]) -> tuple[Literal["random", "sequ
     """Pattern and share of writes in %."""
     access = str(options.get("rw", options.get("readwrite", "read"))).split(":")[0].strip().lower()
     if access not in ("read", "write", "rw", "readwrite", "randread", "randwrite", "randrw"):
-        flags.append(f"rw = {access[:20]} is not a pattern that is told apart here")
+        flags.append(f"rw = {access[:20]} is not a known pattern")
         return None, None
     pattern: Literal["random", "sequential"] = "random" if access.startswith("rand") else "sequential"
     kind = access.removeprefix("rand")
@@ -142,7 +142,7 @@ def _rate(
     parts, paused = _limits(options, block), _paused(options)
     half = parts is not None and 0 in parts and write_pct not in (0, 100)
     if paused or half or (options.get("rate") and parts is None):
-        flags.append("the rate was limited in a way that no IOPS can be told for")
+        flags.append("the rate was limited in a way that gives no IOPS")
     if parts is None or half or write_pct is None:
         return None
     reads, writes = parts

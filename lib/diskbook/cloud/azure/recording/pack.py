@@ -37,7 +37,7 @@ _VALUE = re.compile(r'^    [A-Z]\w* = "(.+)"$|rest_field\(\s*name="(\w+)"', re.M
 """Values and names of fields in the files of Azure's SDK."""
 _HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _USUAL = ("Microsoft.Network", "default", "AzureBastionSubnet")
-"""Names of networks that say nothing of whose they are."""
+"""Names of networks that say nothing about whose they are."""
 _OTHER_WORDS = (
     *("diskbook", "vCPUs", "vCPU", "azure-mgmt-compute", "sha256", "x64", "Arm64"),
     *("Microsoft", "Compute", "Network", "Storage", "Resources"),  # parts of Azure's types

@@ -60,7 +60,7 @@ def is_moved(arm: Arm) -> bool:
 
 
 def base(a: Analysed) -> str | None:
-    """The arm that all kinds are held against: the first two-way mirror; None where none was measured."""
+    """The arm that all kinds are compared with: the first two-way mirror; None where none was measured."""
     return next(iter(_aligned(a, BASE)), None)
 
 

@@ -178,7 +178,7 @@ def _counted_once(table: pd.DataFrame) -> str:
 
 def _nothing(a: Analysed) -> str:
     if arms.base(a) is None:
-        return "no two-way mirror was measured with full queues, so nothing can be held against it"
+        return "no two-way mirror was measured with full queues, so nothing can be compared with it"
     return "no other kind of volume was measured with the loads of the two-way mirror"
 
 

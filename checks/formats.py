@@ -23,7 +23,7 @@ tells reads from writes. A row that is not a measurement is left out and named.
 """
 _FIO_TEXT, _FIO_JSON, _FIO_LOG = "fio, normal text", "fio, JSON and json+", "fio, log"
 _SPD_TEXT, _SPD_XML, _FLEET = "DiskSpd, text", "DiskSpd, XML", "VMFleet"
-_SYSBENCH = "sysbench fileio, text"
+_SYSBENCH, _TABLE = "sysbench fileio, text", "table, with --columns"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ ROWS = (
     Row("elbencho, JSON", "3.1-1", "elbencho JSON", READ),
     Row("elbencho, CSV and JSON", "all", "elbencho CSV of two versions", REFUSED, "rows of several versions"),
     Row("elbencho, CSV and JSON", "all", "elbencho CSV of object storage", REFUSED, "which is no disk"),
-    Row(_SYSBENCH, "1.0.17, 1.0.20", "sysbench", READ),
+    Row(_SYSBENCH, "1.0 to 1.0.20", "sysbench", READ),
+    Row(_SYSBENCH, "0.4.12, 0.5", "sysbench before 1.0", READ),
     Row(_SYSBENCH, "all", "sysbench of two processes at once", FLAGGED, "its own events per thread"),
     Row(_SYSBENCH, "all", "sysbench with an fsync per 100", FLAGGED, "they are not measured for either"),
     Row(_SYSBENCH, "all", "sysbench that was ended", REFUSED, "ended before it printed a result"),
@@ -81,6 +82,10 @@ ROWS = (
     Row(_SYSBENCH, "all", "sysbench of another test", REFUSED, "no result of 'sysbench fileio run'"),
     Row("PerfKitBenchmarker, samples", "fio, DiskSpd", "PerfKitBenchmarker samples", READ),
     Row("PerfKitBenchmarker, samples", "others", "samples of another benchmark", REFUSED, "no sample of fio"),
+    Row(_TABLE, "CSV, TSV, with ; or UTF-16", "CSV table", FLAGGED, "from a table of results"),
+    Row(_TABLE, "Parquet of pyarrow 26", "Parquet table", FLAGGED, "from a table of results"),
+    Row(_TABLE, "Excel .xlsx of openpyxl 3.1", "Excel table", FLAGGED, "from a table of results"),
+    Row(_TABLE, "all", "table whose rows have no rate", REFUSED, "no row can be used"),
     Row("others", "", "Windows performance counters", REFUSED, "performance counters, which are not read"),
     Row("others", "", "zip archive", REFUSED, "unpack it first"),
     Row("others", "", "picture", REFUSED, "this is a picture"),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from checks import formats as formats_page
 from checks.formats import FLAGGED, READ, REFUSED, ROWS, Row
-from diskbook.importing import formats
-from diskbook.tools.record import UnusableError
+from diskbook.importing import formats, table
+from diskbook.tools.record import Parsed, UnusableError
 from support import SAMPLES, diskspd_texts, fio_texts, other_tools
-from support.other_tools import elbencho_row, sysbench_result
+from support.other_tools import elbencho_row, old_sysbench_result, sysbench_result
 
 GROUPED = SAMPLES / "fio" / "json-group_reporting.json"
 
@@ -53,6 +55,13 @@ def document(job: dict[str, Any]) -> dict[str, Any]:
     return {"fio version": "fio-3.20", "jobs": [job]}
 
 
+def excel_of(frame: pd.DataFrame) -> bytes:
+    """Make an Excel file of a table."""
+    packed = io.BytesIO()
+    frame.to_excel(packed, index=False)
+    return packed.getvalue()
+
+
 KUBESTR = json.dumps({"Raw": {"size": "1Gi", "storageClass": _CLASS, "result": document(_JOB)}}).encode()
 ROW = elbencho_row()
 OTHERS = {
@@ -61,11 +70,20 @@ OTHERS = {
     "elbencho CSV of two versions": other_tools.elbencho_csv(ROW, elbencho_row(version="2.3-1")),
     "elbencho CSV of object storage": other_tools.elbencho_csv(elbencho_row(**{"path type": "bucket"})),
     "sysbench": sysbench_result(),
+    "sysbench before 1.0": old_sysbench_result(),
     "sysbench of two processes at once": sysbench_result(threads=16, banner=1),
     "sysbench with an fsync per 100": sysbench_result(test="random write", every=100),
     "sysbench that was ended": sysbench_result().partition("File operations:")[0],
     "sysbench prepare": "sysbench 1.0.20\n\n99 bytes written in 1 seconds (0 MiB/sec).\n",
     "sysbench of another test": "sysbench 1.0.20\n\nCPU speed:\n",
+}
+FRAME = pd.DataFrame({"disk": ["a", "b"], "op": ["read", "write"], "bs": ["4k", "4k"], "IOPS": [500, 400]})
+COLUMNS = table.columns_of("arm=disk,operation=op,block_size=bs,iops=IOPS")
+TABLES = {
+    "CSV table": FRAME.to_csv(index=False, sep=";").encode("utf-16"),
+    "Parquet table": FRAME.to_parquet(index=False),
+    "Excel table": excel_of(FRAME),
+    "table whose rows have no rate": FRAME.assign(IOPS="").to_csv(index=False).encode(),
 }
 CASES: dict[str, bytes] = {
     "json": GROUPED.read_bytes(),
@@ -103,6 +121,7 @@ CASES: dict[str, bytes] = {
     **{name: text.encode() for name, text in OTHERS.items()},
     "PerfKitBenchmarker samples": sample("pkb/fio.json"),
     "samples of another benchmark": b'{"metric": "Throughput", "value": 1.0, "unit": "Mb/s", "labels": ""}\n',
+    **TABLES,
     "Windows performance counters": b"PDH\x00\x01",
     "zip archive": b"PK\x03\x04rest",
     "picture": b"\x89PNG\r\n",
@@ -124,6 +143,12 @@ def test_every_row_has_an_example() -> None:
     assert len(ROWS) >= 25
 
 
+def parse(row: Row, content: bytes) -> Parsed:
+    """Read an example, a table with its columns named."""
+    is_table = row.case in TABLES
+    return table.parse(content, "x", COLUMNS) if is_table else formats.parse(content, "x")
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.case)
 def test_what_the_page_says_of_a_format_is_so(row: Row) -> None:
     content = CASES[row.case]
@@ -132,10 +157,10 @@ def test_what_the_page_says_of_a_format_is_so(row: Row) -> None:
         return
     if row.outcome == REFUSED:
         with pytest.raises(UnusableError) as refusal:
-            formats.parse(content, "x")
+            parse(row, content)
         assert row.words in str(refusal.value)
         return
-    parsed = formats.parse(content, "x")
+    parsed = parse(row, content)
     assert parsed.measurements
     flags = [*parsed.flags, *(flag for item in parsed.measurements for flag in item.flags)]
     assert any(row.words in flag for flag in flags) or row.outcome != FLAGGED

@@ -141,3 +141,52 @@ Threads fairness:
     execution time (avg/stddev):   {seconds:.4f}/0.00
 
 """
+
+
+def old_sysbench_result(
+    *,
+    version: str = "0.4.12",
+    reads: int = 20_000,
+    writes: int = 0,
+    test: str = "random read",
+    flags: int = 16384,
+) -> str:
+    """Make the output of a run of 10 s before sysbench 1.0, of 4 threads and blocks of 16 KiB."""
+    events, is_new = reads + writes, version != "0.4.12"
+    words = ("reads", "writes") if is_new else ("Read", "Write")
+    unit, head = ("s", "General statistics:") if is_new else ("", "Test execution summary:")
+    sizes = [f"{count / 64:.5g}Mb" if count else "0b" for count in (reads, writes, events)]
+    return f"""sysbench {version}:  multi-threaded system evaluation benchmark
+
+Running the test with following options:
+Number of threads: 4
+
+Extra file open flags: {flags}
+8 files, 128Mb each
+1Gb total file size
+Block size 16Kb
+Read/Write ratio for combined random IO test: 1.50
+Periodic FSYNC enabled, calling fsync() each 100 requests.
+Using synchronous I/O mode
+Doing {test} test
+Threads started!
+Done.
+
+Operations performed:  {reads} {words[0]}, {writes} {words[1]}, {writes // 100} Other = {events} Total
+Read {sizes[0]}  Written {sizes[1]}  Total transferred {sizes[2]}  ({events / 640:.5g}Mb/sec)
+ {events / 10:.2f} Requests/sec executed
+
+{head}
+    total time:                          10.0000s
+    total number of events:              {events}
+    total time taken by event execution: 36.0000{unit}
+    per-request statistics:
+         min:                                  0.45ms
+         avg:                                  {36_000 / events:.2f}ms
+         max:                                 16.20ms
+         approx.  95 percentile:               3.60ms
+
+Threads fairness:
+    events (avg/stddev):           {events / 4:.4f}/3.20
+    execution time (avg/stddev):   9.0000/0.00
+"""

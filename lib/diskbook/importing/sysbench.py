@@ -3,7 +3,9 @@
 A file may hold the output of two processes that ran at once, so that one's banner stands above the other's
 result. What a result tells goes before the banner: its threads are its events over its events per thread.
 
-Read from output of sysbench 1.0.17 and 1.0.20.
+Before 1.0 a result lists counts and bytes instead of rates, and its latencies leave out the periodic fsyncs.
+
+Read from output of sysbench 0.4.12, 0.5, 1.0, 1.0.6, 1.0.17 and 1.0.20.
 """
 
 import math
@@ -15,7 +17,7 @@ from diskbook.tools.record import CACHED, Direction, Load, Measurement, Parsed, 
 
 FORMAT = "sysbench text"
 _BEGIN = re.compile(r"^sysbench (\d[\w.]*)", re.MULTILINE)
-_RESULT = "File operations:"
+_RESULT, _OLD_RESULT = "File operations:", "Operations performed:"
 _ASKED = {
     "threads": r"^Number of threads: (\d+)",
     "rate": r"^Target transaction rate: (\d+)/sec",
@@ -35,16 +37,28 @@ _TOLD = {
     "write_mib_s": r"^\s*written, MiB/s:\s+(\S+)",
     "seconds": r"^\s*total time:\s+(\S+)s\s*$",
     "events": r"^\s*total number of events:\s+(\S+)",
-    "min": r"^\s*min:\s+(\S+)",
-    "max": r"^\s*max:\s+(\S+)",
+    "min": r"^\s*min:\s+(\S+?)(?:ms)?\s*$",
+    "max": r"^\s*max:\s+(\S+?)(?:ms)?\s*$",
     "sum": r"^\s*sum:\s+(\S+)",
     "each": r"^\s*events \(avg/stddev\):\s+([\d.]+)/",
 }
-_PERCENTILE = re.compile(r"^\s*(\d{1,3})[a-z]{2} percentile:\s+(\S+)", re.MULTILINE)
+_COUNTED = {
+    "read": r"^Operations performed:\s+(\d+) [Rr]ead",
+    "write": r"^Operations performed:.*, (\d+) [Ww]rite",
+    "read_size": r"^Read (\S+)  Written",
+    "write_size": r"^Read \S+  Written (\S+)",
+    "sum_s": r"^\s*total time taken by event execution:\s+(\S+?)s?\s*$",
+}
+"""What results tell before 1.0 instead: I/Os, bytes such as "450Mb", and the sum of latencies in seconds."""
+_PERCENTILE = re.compile(
+    r"^\s*(?:approx\. +)?(\d{1,3})(?:[a-z]{2})? percentile:\s+(\S+?)(?:ms)?\s*$", re.MULTILINE
+)
+_DIRECT = ("3", "16384")
+"""Open flags of direct I/O as numbers: of 0.5 to 1.0.6, and of 0.4 on x86. Later releases write a word."""
 _MIB = 2**20
 _NEAR = 0.005
 """By how much events may differ from I/Os over time: the rates are over the time of the slowest thread."""
-_SHARED = "its latencies are of reads, writes and fsyncs together, so they are not measured for either"
+_SHARED = "its latencies are of all its operations together, so they are not measured for either"
 _WITH_FSYNC = "each latency is of a write and the fsync after it"
 
 
@@ -72,8 +86,9 @@ def parse(text: str, source: str) -> Parsed:
         raise UnusableError(source, several if versions else "no line tells the version of sysbench")
     measurements, problems = [], list[str]()
     begun, asked = 0, dict[str, str]()
-    for part in re.split(rf"(?={_RESULT})|(?=^sysbench \d)", text, flags=re.MULTILINE):
-        if not part.startswith(_RESULT):
+    results = (_RESULT, _OLD_RESULT)
+    for part in re.split(rf"(?=^(?:{'|'.join(results)}))|(?=^sysbench \d)", text, flags=re.MULTILINE):
+        if not part.startswith(results):
             asked = _found(_ASKED, part) or asked
             begun += "test" in _found(_ASKED, part)
             continue
@@ -104,12 +119,22 @@ def _found(patterns: dict[str, str], text: str) -> dict[str, str]:
 
 def _result(text: str, asked: dict[str, str]) -> _Result:
     numbers = {name: number(value, name) for name, value in _found(_TOLD, text).items()}
+    if text.startswith(_OLD_RESULT) and numbers.get("seconds", 0.0) > 0:
+        numbers |= _rates_of_counts(_found(_COUNTED, text), numbers["seconds"])
     if lacking := [name for name in ("read", "write", "seconds", "events", "each") if name not in numbers]:
         raise ValueError(f"it is cut (no {lacking[0]})")
     percentiles = {float(rank): number(value, "percentile") for rank, value in _PERCENTILE.findall(text)}
     return _Result(
         asked, numbers, {rank: value for rank, value in percentiles.items() if value > 0 and rank < 100}
     )
+
+
+def _rates_of_counts(told: dict[str, str], seconds: float) -> dict[str, float]:
+    """Rates as later releases print them, of the counts and bytes that earlier ones do."""
+    rates = {name: number(told[name], name) / seconds for name in ("read", "write") if name in told}
+    sizes = {name: fio_options.size_bytes(told.get(f"{name}_size", "")) for name in rates}
+    rates |= {f"{name}_mib_s": size / _MIB / seconds for name, size in sizes.items() if size}
+    return rates | {"sum": 1000 * number(told.get("sum_s", "0"), "the sum of latencies")}
 
 
 def _measurement(result: _Result) -> Measurement:
@@ -156,7 +181,8 @@ def _load(asked: dict[str, str], rates: dict[str, float], threads: int, flags: l
     is_durable = "sync_each" in asked and write_pct == 100
     if "write" in rates and "sync_every" in asked:
         flags.append(f"it synced after every {asked['sync_every'][:20]} requests: not a commit of each write")
-    if "direct" not in asked.get("flags", "") and not is_durable:
+    open_flags = asked.get("flags", "")
+    if "direct" not in open_flags and open_flags not in _DIRECT and not is_durable:
         flags.append(CACHED)
     depth = 1 if mode.startswith(("synchronous", "fast mmap", "slow mmap")) else None
     return Load(

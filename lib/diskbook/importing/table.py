@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from diskbook.design.model import ToolName, block_bytes
-from diskbook.facts import input_files
+from diskbook.facts import files, input_files
 from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.facts.units import GIB, MIB
 from diskbook.importing.layout import Meaning
@@ -185,7 +185,7 @@ def _frame(content: bytes, source: str) -> pd.DataFrame:
         elif content.startswith(b"PK\x03\x04"):
             frame = pd.read_excel(io.BytesIO(content), dtype=str, keep_default_na=False, engine="openpyxl")
         else:
-            frame = _of_text(content.decode("utf-8-sig"))
+            frame = _of_text(files.text_of(content)[0])
     except ImportError:
         raise UsageError(
             "tables of Excel need openpyxl, which is not installed: pip install -e '.[import]'"

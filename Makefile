@@ -57,11 +57,12 @@ format: setup ## put code and notebooks into the project's style, strip notebook
 	@$(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill" notebooks/*.ipynb
 	@$(BIN)/python -m checks.pages
 
-docs: browser ## build the documentation site into docs/_build/html, and check its pages in a browser (5 minutes)
+docs: browser ## build the documentation site into docs/_build/html, check its pages in a browser, and run all notebooks in JupyterLab (8 minutes)
 	@UV_SYSTEM_CERTS=$${UV_SYSTEM_CERTS:-1} UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(CURDIR)/.venv \
 	    .tools/uv/bin/uv sync --locked --quiet --inexact --group docs --python $(BIN)/python
 	@rm -rf docs/_build && $(BIN)/sphinx-build -b html -j auto -q -W --keep-going docs docs/_build/html
-	@DISKBOOK_DOCS_SITE=$(CURDIR)/docs/_build/html $(BIN)/pytest -n 0 tests/whole/test_docs_site.py
+	@DISKBOOK_DOCS_SITE=$(CURDIR)/docs/_build/html DISKBOOK_EVERY_NOTEBOOK=1 \
+	    $(BIN)/pytest -n 0 tests/whole/test_docs_site.py tests/whole/test_jupyterlab.py
 
 prose: setup ## measure sentence lengths and phrases of README, docs, help and notebooks; ends with 1 when checks/prose.toml is missed
 	@$(BIN)/python -m checks.prose

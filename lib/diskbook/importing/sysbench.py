@@ -131,9 +131,12 @@ def _result(text: str, asked: dict[str, str]) -> _Result:
 
 def _rates_of_counts(told: dict[str, str], seconds: float) -> dict[str, float]:
     """Rates as later releases print them, of the counts and bytes that earlier ones do."""
-    rates = {name: number(told[name], name) / seconds for name in ("read", "write") if name in told}
-    sizes = {name: fio_options.size_bytes(told.get(f"{name}_size", "")) for name in rates}
-    rates |= {f"{name}_mib_s": size / _MIB / seconds for name, size in sizes.items() if size}
+    rates: dict[str, float] = {
+        name: number(told[name], name) / seconds for name in ("read", "write") if name in told
+    }
+    for name in tuple(rates):
+        size = fio_options.size_bytes(told.get(f"{name}_size", ""))
+        rates[f"{name}_mib_s"] = size / _MIB / seconds if size else math.nan
     return rates | {"sum": 1000 * number(told.get("sum_s", "0"), "the sum of latencies")}
 
 

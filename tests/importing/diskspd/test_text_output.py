@@ -89,3 +89,30 @@ def test_a_seed_from_the_clock_is_read_but_not_run() -> None:
     with pytest.raises(Exception, match=r"-z without a number.*-z1"):
         check_runnable(asked)
     check_runnable(parse_line("diskspd -z7 -r -b8K -c1G a.dat"))
+
+
+@pytest.mark.parametrize(
+    ("switch", "name", "value"),
+    [
+        ("-Z", "buffer", "zero"),
+        ("-Zr", "buffer", "random"),
+        ("-Z1G", "buffer", "random"),
+        ("-Z4M,x.bin", "buffer", "random"),
+        ("-si64K", "interlocked-sequential", "true"),
+        ("-si64K", "stride", "65536"),
+        ("-frs", "sequential-scan", "true"),
+        ("-f1G", "max-file-size", "1073741824"),
+        ("-x", "completion-routines", "true"),
+        ("-B2b", "base-file-offset", "16384"),
+        ("-I1", "iopriority", "1"),
+    ],
+)
+def test_switches_that_separate_loads_have_the_names_of_the_xml(switch: str, name: str, value: str) -> None:
+    options = only(text_of("2.2", command=f"-b8K {switch} -o32"))[1].options
+    usual = only(text_of("2.2", command="-b8K -o32"))[1].options
+    assert (options[name], name in usual, usual[name] != value) == (value, True, True)
+
+
+def test_a_distribution_of_offsets_is_told() -> None:
+    text = text_of("2.2").replace("\t\tthreads per file", "\t\tIO Distribution:\n\t\tthreads per file")
+    assert any("distribution (-rd)" in flag for flag in only(text)[1].flags)

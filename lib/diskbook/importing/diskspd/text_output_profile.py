@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Literal, TypeVar
 
 from diskbook.facts.units import GIB, KIB, MIB
-from diskbook.tools.diskspd.xml import BLOCK, USUAL, named
+from diskbook.tools.diskspd.xml import BLOCK, UNEVEN, USUAL, named
 from diskbook.tools.record import CACHED, Load
 
 T = TypeVar("T")
@@ -24,7 +24,9 @@ _SWITCHES = {
     **{"I": "IOPriority", "rs": "RandomRatio", "r": "Random", "s": "StrideSize", "Sm": "MemoryMappedIo"},
 }
 """Switch of the command line to the element that the XML has for it."""
-_SWITCH = re.compile(r"\s[-/](ft|fs|fr|si|rs|Sm|[BTfijlnpxIrs])(\d{1,15}[KMGTb]?)?(?=\s|$)")
+_SWITCH = re.compile(r"\s[-/](si|rs|Sm|[BTfijlnpxIrs])(\d{1,15}[KMGTb]?)?(?=\s|$)")
+_HINTS = re.compile(r"\s[-/]f([rst]{1,3})(?=\s|$)")
+_BUFFER = re.compile(r"\s[-/]Z(r?)(\d{1,15}[KMGb]?(?:,\S+)?)?(?=\s|$)")
 _PATH = re.compile(r"^[ \t>]*path: ['\u2018](.{1,400})['\u2019]\s*$", re.MULTILINE)
 _SIZE = {"": 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "K": KIB, "M": MIB, "G": GIB}
 _OUTSTANDING = r"outstanding I/O.{0,40}?: (\d{1,6})"
@@ -79,10 +81,14 @@ def options(run: str, block: int | None) -> dict[str, str]:
     for match in _SWITCH.finditer(command[1]):
         name, value = _SWITCHES[match[1]], match[2]
         size = _bytes(value, block) if value else None
+        if name == "InterlockedSequential":
+            options[name], name = "true", "StrideSize"
         is_block = name in ("Random", "StrideSize") and size in (None, block)
         options[name] = BLOCK if is_block else str(size or "true")
-    if zeroed := re.search(r"\s[-/](Zr?)(?=\s|$)", command[1]):
-        options["Pattern"] = {"Z": "zero", "Zr": "random"}[zeroed[1]]
+    for letters in _HINTS.findall(command[1]):
+        options |= {_SWITCHES[f"f{letter}"]: "true" for letter in letters}
+    if buffer := _BUFFER.search(command[1]):
+        options["Pattern"] = "random" if buffer[1] or buffer[2] else "zero"
     return named(options)
 
 
@@ -132,6 +138,8 @@ def _tell_ways(targets: list[str], flags: list[str]) -> None:
     mixed = re.search(r"using mixed random/sequential I/O \((\d{1,3})% random\)", targets[0])
     if mixed:
         flags.append(f"{mixed[1]} % of the I/Os were random, the others in a row")
+    if any("IO Distribution:" in text for text in targets):
+        flags.append(UNEVEN)
     if any(_whole(text, r"think time: (\d{1,9})ms") for text in targets):
         flags.append("pauses (-j) limited the rate")
 

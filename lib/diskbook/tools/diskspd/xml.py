@@ -34,6 +34,7 @@ from diskbook.tools.record import (
 from diskbook.tools.xml_tree import Node
 
 T = TypeVar("T")
+UNEVEN = "offsets were drawn from a distribution (-rd), not evenly"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _tell_ways(node: Node, flags: list[str]) -> None:
     if node.word("RandomRatio"):
         flags.append(f"{node.word('RandomRatio')[:3]} % of the I/Os were random, the others in a row")
     if node.first("Distribution") is not None:
-        flags.append("offsets were drawn from a distribution (-rd), not evenly")
+        flags.append(UNEVEN)
     if node.word("ThinkTime") not in ("", "0"):
         flags.append("pauses (-j) limited the rate")
 

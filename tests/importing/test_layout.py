@@ -125,6 +125,17 @@ def test_folders_of_loads_are_no_arms() -> None:
     assert patterns == ("{_}/{load}*",) and not any(item.arm or item.session for item in depths)
 
 
+def test_folders_of_one_load_each_are_no_arms_where_others_name_the_arms() -> None:
+    paths = [
+        f"{use}/{disk}/{n}.json {use}" for use in ("oltp", "backup") for disk in ("p30", "e30") for n in "12"
+    ]
+    meanings, patterns = guessed(*paths)
+    assert patterns == ("{_}/{arm}/{load}*",)
+    assert {meaning.arm for meaning in meanings} == {("p30",), ("e30",)}
+    alone, _ = guessed("oltp/1.json oltp", "backup/1.json backup")
+    assert {meaning.arm for meaning in alone} == {("oltp",), ("backup",)}
+
+
 def test_bare_numbers_are_sessions_where_loads_come_again() -> None:
     meanings, patterns = guessed("lrs/1/x.json", "lrs/2/x.json")
     assert patterns == ("{arm}/{session}/{load}*",) and meanings[1].session == "2"

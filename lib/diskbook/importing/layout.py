@@ -152,6 +152,9 @@ def second_of(words: str) -> float | None:
         return None
 
 
+_Split = Callable[[str], tuple[str, str]]
+
+
 @dataclass(frozen=True)
 class Path:
     """Folders of a result below the path that the user named, its file, and what was measured."""
@@ -165,7 +168,8 @@ def guess(paths: Sequence[Path]) -> tuple[list[Meaning], tuple[str, ...]]:
     """Guess what the folders mean, level by level, of files that lie equally deep.
 
     A level is of sessions where all its names are dates, or numbers of runs, and loads come again in several
-    of them; of loads where its names look like loads and no load comes again; else it is part of the arm.
+    of them; of loads where no load comes again and its names look like loads, or the arms of another level
+    come again in all of them; else it is part of the arm.
 
     Returns a meaning for each path, and the patterns guessed, with fields alone.
     """
@@ -175,15 +179,42 @@ def guess(paths: Sequence[Path]) -> tuple[list[Meaning], tuple[str, ...]]:
     meanings: dict[int, Meaning] = {}
     patterns = []
     for depth, places in sorted(by_depth.items()):
-        levels = [_level([paths[place] for place in places], level) for level in range(depth)]
+        levels = _levels([paths[place] for place in places], depth)
         for place in places:
             meanings[place] = _meaning(paths[place], levels)
         patterns.append("/".join([*(_SHOWN[kind] for kind, _ in levels), "{load}*"]))
     return [meanings[place] for place in range(len(paths))], tuple(patterns)
 
 
+def _levels(paths: Sequence[Path], depth: int) -> list[tuple[str, _Split]]:
+    """Kind of each level of folders; one that could be of arms is of loads where others name the arms."""
+    levels = [_level(paths, level) for level in range(depth)]
+    for level in range(depth):
+        others = [other for other in range(depth) if other != level and levels[other][0] == "arm"]
+        arms: dict[str, set[tuple[str, ...]]] = {}
+        for path in paths:
+            names = tuple(path.folders[other] for other in others)
+            arms.setdefault(path.folders[level], set()).add(names)
+        come_again = len(set().union(*arms.values())) > 1 and len(set.intersection(*arms.values())) > 0
+        if levels[level][0] == "arm" and _is_apart(_loads(paths, level)) and come_again:
+            levels[level] = ("load", lambda name: ("", ""))
+    return levels
+
+
+def _loads(paths: Iterable[Path], level: int) -> dict[str, set[str]]:
+    """Loads of each folder of a level."""
+    loads: dict[str, set[str]] = {}
+    for path in paths:
+        loads.setdefault(path.folders[level], set()).add(path.load)
+    return loads
+
+
+def _is_apart(loads: Mapping[str, set[str]]) -> bool:
+    """Whether there are several folders, and no load is in two of them."""
+    return len(loads) > 1 and sum(map(len, loads.values())) == len(set().union(*loads.values()))
+
+
 _SHOWN = {"arm": "{arm}", "session": "{session}", "load": "{_}", "both": "{arm}-{session}"}
-_Split = Callable[[str], tuple[str, str]]
 
 
 def _whole(name: str) -> tuple[str, str]:
@@ -192,10 +223,8 @@ def _whole(name: str) -> tuple[str, str]:
 
 def _level(paths: Iterable[Path], level: int) -> tuple[str, _Split]:
     """Kind of a level of folders, and how its names are parted into arm and session."""
-    loads: dict[str, set[str]] = {}
-    for path in paths:
-        loads.setdefault(path.folders[level], set()).add(path.load)
-    apart = len(loads) > 1 and sum(map(len, loads.values())) == len(set().union(*loads.values()))
+    loads = _loads(paths, level)
+    apart = _is_apart(loads)
     if apart and all(_OF_LOAD.match(name) or _NUMBER.match(name) for name in loads):
         return "load", lambda name: ("", "")
     split = [split_token(name) for name in loads]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 from pathlib import Path
 
@@ -57,6 +58,10 @@ def test_arms_at_the_same_time_are_flagged_and_no_clients(tmp_path: Path) -> Non
 
 
 def test_replicates_that_a_layout_names_are_no_clients(tmp_path: Path) -> None:
-    pods(tmp_path / "in", "lrs/{n}/x{run}", clients=3, passes=1)
-    planned = plan(tmp_path / "in", "{arm}/{replicate}/{load}*")
-    assert sorted(entry.replicate for entry in planned.entries) == [1, 2, 3]
+    """Nor are sessions the replicates: what ran at the same time is not one disk again."""
+    for session, client in itertools.product((0, 1), (1, 2, 3)):
+        result = Result("/dev/sdc", 500 + client + session, began=later(minutes=200 * session))
+        write(tmp_path / "in" / f"vm-{client}" / f"x_{session}", "fio-json", "3.36", result)
+    planned = plan(tmp_path / "in", "{replicate}/*")
+    places = sorted((entry.replicate, entry.block) for entry in planned.entries)
+    assert places == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)]

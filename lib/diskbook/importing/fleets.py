@@ -88,7 +88,10 @@ def together(measurements: Mapping[str, Measurement], name: str) -> Measurement:
     clients, load = len(items), first.load
     flags = [flag for item in items for flag in item.flags]
     names = ", ".join(list(measurements)[:2]) + (" ..." if clients > 2 else "")
-    flags.append(f"{clients} clients measured at the same time ({names}): their sum is one trial")
+    flags.append(
+        f"{clients} clients measured at the same time ({names}): their sum is one trial (--layout with "
+        "{replicate} for their folder takes them for machines with disks of their own)"
+    )
     return replace(
         first,
         name=name,

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import pairwise
 
 from diskbook.facts.units import utc_text
 from diskbook.importing import agreement, layout
@@ -223,7 +224,7 @@ def _in_time(entries: Sequence[Entry], begins: Sequence[float], on_word: bool) -
     if len(days) < 2:
         _by_name(entries, _shared_names(entries))
         return []
-    if on_word and _most(entries, numbers) > 1:
+    if on_word and _most(entries, numbers) > 1 and not _overlap(entries, begins, ends):
         return _clusters_as_replicates(entries, numbers, days)
     for entry, number in zip(entries, numbers, strict=True):
         entry.block = number + 1
@@ -231,6 +232,15 @@ def _in_time(entries: Sequence[Entry], begins: Sequence[float], on_word: bool) -
         return apart
     again = _number_repeats(entries)
     return [*([_clustered(again, days)] if again > 1 else []), *_alone(entries)]
+
+
+def _overlap(entries: Sequence[Entry], begins: Sequence[float], ends: Sequence[float]) -> bool:
+    """Whether replicates were measured at the same time, and so are not one disk again; in order of time."""
+    timed = zip(entries, begins, ends, strict=True)
+    return any(
+        begin < end and one.replicate != other.replicate
+        for (one, _, end), (other, begin, _) in pairwise(timed)
+    )
 
 
 def _dated(entries: Sequence[Entry]) -> list[int]:

@@ -294,7 +294,7 @@ def _apart(name: str, rows: Sequence[Mapping[str, str]]) -> list[str]:
     names = []
     for row in rows:
         words = "-".join(filter(None, (row[kind] for kind in differing)))
-        more = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[: _LONGEST_NAME // 2]
+        more = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[: _LONGEST_NAME // 2].rstrip("-")
         text = f"{name[: _LONGEST_NAME - len(more) - 1]}-{more}" if more else name[:_LONGEST_NAME]
         seen[text] += 1
         names.append(text if seen[text] == 1 else f"{text}-{seen[text]}")

@@ -72,6 +72,11 @@ def _options(measurement: Measurement) -> dict[str, str]:
 
 
 def words(options: Mapping[str, str]) -> str:
-    """Options as part of a load's name: "max-open-zones-3"; those that are off stand as "no-direct"."""
-    parts = (f"{name}-{value}" if value else f"no-{name}" for name, value in options.items())
+    """Options as part of a load's name: "max-open-zones-3"; where all are off they stand as "no-direct"."""
+    is_any_on = any(options.values())
+    parts = (
+        f"{name}-{value}" if value else f"no-{name}"
+        for name, value in options.items()
+        if value or not is_any_on
+    )
     return re.sub(r"[^a-z0-9]+", "-", "-".join(parts)).strip("-")

@@ -251,7 +251,7 @@ def _directions(entries: list[Mapping[str, Any]], cut: bool, flags: list[str]) -
         if (part := _direction(entries, name, cut, flags)) is not None
     }
     if not directions.keys() & {"read", "write"}:
-        raise ValueError(_without_io(entries))
+        raise ValueError("the file is cut within it" if cut else _without_io(entries))
     if any(number_or_0(_part(entry, "trim").get("total_ios")) for entry in entries):
         flags.append("trims are left out")
     return directions

@@ -13,13 +13,12 @@ from typing import Any
 import yaml
 
 from checks import azure_requests
-from checks.azure_requests import MACHINE, SECOND, Request, disk
 
 TABLE = Path(__file__).with_name("azure_rules.yaml")
-_GIVEN: Mapping[str, tuple[Request, ...]] = {
-    "machine": MACHINE,
-    "second": SECOND,
-    "five": tuple(disk(f"d{number}") for number in range(5)),
+_GIVEN: Mapping[str, tuple[azure_requests.Request, ...]] = {
+    "machine": azure_requests.MACHINE,
+    "second": azure_requests.SECOND,
+    "five": tuple(azure_requests.disk(f"d{number}") for number in range(5)),
 }
 
 
@@ -41,12 +40,12 @@ class Rule:
     """
 
     name: str
-    breaks: Request
-    neighbour: Request
+    breaks: azure_requests.Request
+    neighbour: azure_requests.Request
     status: int
     code: str
     source: str
-    given: tuple[Request, ...] = ()
+    given: tuple[azure_requests.Request, ...] = ()
     says: str = ""
     quoted: bool = False
     known: str = ""
@@ -71,14 +70,14 @@ _Loader.add_constructor("!times", _times)
 _Loader.add_constructor("!tags", _tags)
 
 
-def _request(call: list[Any]) -> Request:
+def _request(call: list[Any]) -> azure_requests.Request:
     name, *arguments = call
     changes = arguments.pop() if arguments and isinstance(arguments[-1], dict) else {}
-    made: Request = getattr(azure_requests, name)(*arguments, **changes)
+    made: azure_requests.Request = getattr(azure_requests, name)(*arguments, **changes)
     return made
 
 
-def _given(rows: list[Any]) -> Iterator[Request]:
+def _given(rows: list[Any]) -> Iterator[azure_requests.Request]:
     for row in rows:
         yield from _GIVEN[row] if isinstance(row, str) else (_request(row),)
 

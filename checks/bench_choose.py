@@ -13,14 +13,13 @@ import numpy as np
 
 from checks import brute_choose
 from diskbook.choose import ask, need as needs, search
-from diskbook.choose.need import Need
 
 NEEDS = 2_000
 MOST_S = 1.0
 """Processor time of an answer over all sizes, disks and stripes of a region, after start-up."""
 
 
-def answer_s(need: Need) -> float:
+def answer_s(need: needs.Need) -> float:
     """Processor time of one answer, in seconds."""
     prices, started = ask.prices_of(need.region), time.process_time()
     search.find(need, prices, date(2026, 11, 27))
@@ -35,7 +34,7 @@ def main() -> int:
     cases = {
         "a rate": needs.given("8000", "8K", None, "70%", "2TiB"),
         "a rate with cache": needs.given("8000", "8K", None, "70%", "2TiB", survive="none", cache_hits="50%"),
-        "a day at 5 s": Need(rate, rate * 0.008, np.full(len(day), 5.0), 500),
+        "a day at 5 s": needs.Need(rate, rate * 0.008, np.full(len(day), 5.0), 500),
     }
     times = {name: answer_s(need) for name, need in cases.items()}
     print(f"start-up: {start_up:.2f} s (tables and the first answer)")

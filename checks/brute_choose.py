@@ -14,7 +14,6 @@ import numpy as np
 from diskbook.choose import search
 from diskbook.choose.need import Need
 from diskbook.facts import catalog, limits as vm_limits, prices as price_table
-from diskbook.facts.catalog import Region, VmSize
 from diskbook.facts.prices import UNITS, Meter, Price, PriceList
 
 MONTH_H = 730
@@ -51,7 +50,7 @@ class Answer(NamedTuple):
     fitting: set[str]
 
 
-def answer(need: Need, sizes: Sequence[VmSize], prices: PriceList, today: date) -> Answer:
+def answer(need: Need, sizes: Sequence[catalog.VmSize], prices: PriceList, today: date) -> Answer:
     """Try everything."""
     region = catalog.regions()[need.region]
     stripes = [
@@ -80,7 +79,7 @@ def answer(need: Need, sizes: Sequence[VmSize], prices: PriceList, today: date) 
 
 
 def _on_size(
-    need: Need, size: VmSize, stripes: Sequence[tuple[Stripe, float, float | None]]
+    need: Need, size: catalog.VmSize, stripes: Sequence[tuple[Stripe, float, float | None]]
 ) -> Iterator[tuple[float | None, float, int]]:
     """USD of the disks, lasting rate and level of each set of disks with which a size carries the need."""
     for attachment in size.disk_controllers or ("",):
@@ -134,7 +133,7 @@ def _pair(base: float | None, burst: float | None) -> tuple[float, float]:
     return base or 0.0, burst or base or 0.0
 
 
-def _local(need: Need, size: VmSize, rows: dict[str, vm_limits.Limit]) -> tuple[bool, float]:
+def _local(need: Need, size: catalog.VmSize, rows: dict[str, vm_limits.Limit]) -> tuple[bool, float]:
     cache = rows.get("premium_ssd_host_cache")
     room = max(size.local_gib, size.cache_gib or 0) if size.ephemeral_os else 0
     if need.survive != "none" or need.disk or cache is None or cache.iops is None or need.size_gib > room:
@@ -162,7 +161,7 @@ def _lasting(need: Need, limits: Sequence[tuple[float, float]], share: float) ->
     return min(limits[0][0], limits[1][0] * 1e6 / need.block_bytes) / share if share else math.inf
 
 
-def _stripes(need: Need, region: Region) -> Iterator[Stripe]:
+def _stripes(need: Need, region: catalog.Region) -> Iterator[Stripe]:
     for tier in catalog.disk_tiers():
         for sku in tier.skus:
             if LEVELS[need.survive] > (2 if sku.endswith("ZRS") else 1) or (need.disk and need.disk != sku):
@@ -270,7 +269,7 @@ def random_need(random: Random) -> Need:
 
 
 def random_prices(
-    random: Random, region: str, sizes: Sequence[VmSize], known: dict[Meter, Price]
+    random: Random, region: str, sizes: Sequence[catalog.VmSize], known: dict[Meter, Price]
 ) -> PriceList:
     """Prices of the table, with a drawn one for a quarter of the sizes."""
     drawn = [size for size in sizes if random.random() < 1 / 4]

@@ -16,7 +16,6 @@ from typing import Any
 
 from diskbook.batch import price as prices
 from diskbook.batch.batch_run import Asked, Item
-from diskbook.batch.price import Price
 from diskbook.batch.status import Standing, State
 from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.offers import Region
@@ -43,7 +42,7 @@ class Part:
     """A scenario of the campaign in one region, and what one run of it takes there."""
 
     scenario: Scenario
-    price: Price
+    price: prices.Price
     requests: Requests
     refusal: str
     """Why `diskbook batch` refuses such a run so far; empty where it does not."""

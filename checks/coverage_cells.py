@@ -15,13 +15,10 @@ from typing import Literal
 import numpy as np
 
 from checks import coverage_rule, simulate
-from checks.coverage_rule import WIDE
 from checks.simulate import Design, Level, Simulated, Truth
 from diskbook.design.vocabulary import GateStatus, Scope
 from diskbook.stats import intervals, outliers, saturation
 from diskbook.stats.gates import data, design
-from diskbook.stats.intervals import Interval
-from diskbook.stats.outliers import OutlierCounts
 from diskbook.stats.strata import Strata
 
 FEW_PRINTED = 0.2
@@ -49,7 +46,7 @@ BY_ZONE = {
 """Why runs are refused or flagged, by what is done with a hidden nearest zone."""
 
 Zones = Literal["apart", "pooled", "unprobed", "unknown"]
-Methods = Mapping[str, Callable[[np.ndarray], Interval]]
+Methods = Mapping[str, Callable[[np.ndarray], intervals.Interval]]
 ANALYSIS: Methods = {Scope.LIKE_THESE: intervals.over_replicates, Scope.THESE: intervals.within_replicates}
 """What the analysis computes in each scope (`diskbook.stats.ratios`)."""
 
@@ -129,7 +126,7 @@ class Row:
             return "known limit" if self.condition.known_limit else "FAILED"
         if coverage_rule.is_wide(self.coverage, self.n_printed) and not self.why_wide:
             return "FAILED"
-        return "conservative" if self.coverage > WIDE else "ok"
+        return "conservative" if self.coverage > coverage_rule.WIDE else "ok"
 
 
 def conditions() -> Iterator[Condition]:
@@ -188,7 +185,7 @@ class Outcome:
       that.
     """
 
-    interval: Interval
+    interval: intervals.Interval
     truth: np.ndarray
     flagged: np.ndarray
     noisy: np.ndarray
@@ -244,7 +241,7 @@ def outcomes(
     flagged = mixed | _lost(log_ratios, planned) | selected
     withheld = _withheld(simulated, planned)
     intervals_of = {
-        scope: Interval(*(np.where(withheld, np.nan, numbers) for numbers in interval))
+        scope: intervals.Interval(*(np.where(withheld, np.nan, numbers) for numbers in interval))
         for scope, interval in intervals_of.items()
     }
     truths: dict[str, np.ndarray] = {Scope.LIKE_THESE: general, Scope.THESE: _of_present(pair, log_ratios)}
@@ -318,8 +315,8 @@ def _hides_general(replicates: int) -> bool:
     return bool(design.hides_general([design.nearest_gate(strata, replicates)]))
 
 
-def _no_interval(log_ratios: np.ndarray) -> Interval:
-    return Interval(*[np.full(log_ratios.shape[:-2], np.nan)] * 5)
+def _no_interval(log_ratios: np.ndarray) -> intervals.Interval:
+    return intervals.Interval(*[np.full(log_ratios.shape[:-2], np.nan)] * 5)
 
 
 def _noisy(simulated: Simulated, log_ratios: np.ndarray) -> np.ndarray:
@@ -328,7 +325,7 @@ def _noisy(simulated: Simulated, log_ratios: np.ndarray) -> np.ndarray:
     far = outliers.count(logs[..., simulate.ARM], logs[..., simulate.BASE])
     warned = np.zeros(len(logs), dtype=bool)
     for run in np.flatnonzero(far.one_sided).tolist():
-        counts = OutlierCounts(far.arm[run], far.base[run])
+        counts = outliers.OutlierCounts(far.arm[run], far.base[run])
         warned[run] = data.noise_gate(("arm", "base"), counts, there[run]).status is GateStatus.FAILED
     return warned
 

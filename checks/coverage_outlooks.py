@@ -14,7 +14,6 @@ import numpy as np
 from checks import coverage_rule, simulate
 from checks.simulate import LEVELS, Design, Level, Truth
 from diskbook.stats import intervals, power
-from diskbook.stats.power import MORE, narrowed
 
 FEWEST, MOST = 0.75, 0.90
 """Share of runs in which an outlook is to come true."""
@@ -64,7 +63,7 @@ def cells(*, quick: bool = False) -> Iterator[Cell]:
     for level in LEVELS[:2] if quick else LEVELS:
         for claim in (REPLICATES_MORE, BLOCKS_MORE, FRESH):
             for n in UNITS[1:2] if quick else UNITS:
-                for more in (3, 10) if claim == FRESH else MORE:
+                for more in (3, 10) if claim == FRESH else power.MORE:
                     yield Cell(level, claim, n, more)
 
 
@@ -85,7 +84,7 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
 def _said(cell: Cell, units: np.ndarray) -> np.ndarray:
     """Half-widths that are said after the first units."""
     if cell.claim != FRESH:
-        return np.asarray(narrowed(_half(units), cell.n, cell.more, cell.n - 1))
+        return np.asarray(power.narrowed(_half(units), cell.n, cell.more, cell.n - 1))
     of_one = power.half_width_of(1.0, cell.more, df_pilot=cell.n - 1)
     return np.asarray(math.log1p(of_one) * units.std(axis=1, ddof=1))
 

@@ -17,8 +17,6 @@ import numpy as np
 from checks import coverage_rule, simulate
 from checks.simulate import LEVELS, Design, Level, Truth
 from diskbook.stats import intervals, power, ratio_of_ratios, ratios
-from diskbook.stats.intervals import Interval
-from diskbook.stats.power import Spread
 
 PLANTED, FOUND = 0.10, 0.80
 HEADLINE = np.arange(7) < 3
@@ -125,7 +123,7 @@ def planned(level: Level | None) -> int:
     values = simulate.block_log_ratios(
         simulate.simulate(level, Design(40, BLOCKS), Truth(), 200, rng).log_latency
     )
-    spread = Spread(level.disk, float(np.sqrt(values.var(axis=-1, ddof=1).mean())))
+    spread = power.Spread(level.disk, float(np.sqrt(values.var(axis=-1, ddof=1).mean())))
     return power.for_two_runs(spread.sd_replicate(BLOCKS), PLANTED, FOUND, alpha=alpha)
 
 
@@ -144,7 +142,7 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     return [Row(cell, n_runs, float(covers.mean()), *shares)]
 
 
-def _difference(cell: Cell, n_runs: int, rng: np.random.Generator) -> Interval:
+def _difference(cell: Cell, n_runs: int, rng: np.random.Generator) -> intervals.Interval:
     """Ratios of ratios of simulated pairs."""
     overheads = Truth().overhead, math.expm1(math.log1p(Truth().overhead) + math.log1p(cell.planted))
     sd = SD / math.sqrt((1 + cell.times**2) / 2)  # the root mean square of both is SD

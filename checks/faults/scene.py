@@ -17,7 +17,6 @@ import psutil
 from checks.store_proxy import Proxy
 from diskbook.batch.stores.address import Address
 from diskbook.results import run as runs
-from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
 from diskbook_emulator.machine import Machine
 from diskbook_emulator.types import Json
@@ -72,8 +71,8 @@ class Scene:
         return self.scenario == OWN
 
     @property
-    def run(self) -> Run:
-        return Run(runs.folder_of(NAME))
+    def run(self) -> runs.Run:
+        return runs.Run(runs.folder_of(NAME))
 
     @property
     def emulator(self) -> lifecycle.Connection:

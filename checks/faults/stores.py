@@ -10,7 +10,6 @@ from checks.faults.aftermath import groups
 from checks.faults.moments import hold, measuring, release
 from checks.faults.play import acting
 from checks.faults.scene import LEASE_S, NAME, NotStruck, Scene, Store
-from checks.store_proxy import Fault, Proxy
 from diskbook.batch.stores import address as addresses, fetch, lease, push
 from diskbook.batch.stores.objects import open_objects
 from diskbook.facts import client
@@ -18,7 +17,7 @@ from diskbook.facts import client
 SECRET = "secret"
 
 
-def serve(scene: Scene) -> Proxy:
+def serve(scene: Scene) -> store_proxy.Proxy:
     """Have a server of object storage, and a proxy before it by which the run goes."""
     import fsspec  # of an extra, which all other faults do without
 
@@ -31,7 +30,7 @@ def serve(scene: Scene) -> Proxy:
     return proxy
 
 
-def _proxy(scene: Scene) -> Proxy:
+def _proxy(scene: Scene) -> store_proxy.Proxy:
     assert scene.store is not None and scene.store.proxy is not None
     return scene.store.proxy
 
@@ -49,7 +48,7 @@ def by_object(scene: Scene, kind: str) -> None:
 
 
 @acting
-def always(scene: Scene, fault: Fault) -> None:
+def always(scene: Scene, fault: store_proxy.Fault) -> None:
     """Have something happen to each request."""
     proxy = serve(scene)
     proxy.fault = proxy.strike(fault)

@@ -21,7 +21,6 @@ from diskbook.facts.errors import is_visible
 from diskbook.importing import elbencho, formats, kubestr, loads, perfkit, sysbench, table
 from diskbook.importing.diskspd import text_output as diskspd_text
 from diskbook.importing.fio import json_files, log_histogram, logs_of_a_job as job_logs, normal, terse
-from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.tools import fio
 from diskbook.tools.diskspd import xml as diskspd_xml
 from diskbook.tools.fio import held_rate, log as fio_log
@@ -188,7 +187,7 @@ def _live_logs(content: bytes) -> object:
 
 
 def _imported_logs(content: bytes) -> object:
-    file = LogFile("f", lambda: io.BytesIO(content))
+    file = job_logs.LogFile("f", lambda: io.BytesIO(content))
     as_rates = {"iops": [file], "lat": [file], "bw": [file]}
     as_bytes = {"bw": [file]}
     for kinds, interval_s in ((as_rates, 0.5), (as_bytes, None)):

@@ -26,7 +26,6 @@ from diskbook_emulator import FOLDER_VARIABLE, fleet_fio, processes, volume_file
 from diskbook_emulator.fleet_fio import Member
 from diskbook_emulator.step_call import Call, Json, Killed, StepError
 from diskbook_emulator.storage_spaces import VolumeRecord
-from diskbook_emulator.windows_diskspd import NO_FILE, NO_PATH, NO_ROOM, Disk, check_depth, not_opened
 
 _UNREACHED = (
     "Connecting to remote server {node} failed with the following error message : The WinRM client cannot "
@@ -43,7 +42,7 @@ def fleet(call: Call, asked: steps.Fleet) -> Json:
         line = parse(asked.line)
         if line.output != "xml":
             raise StepError("the emulated DiskSpd writes XML only; add -Rxml")
-        check_depth(line)
+        windows_diskspd.check_depth(line)
         return _run(call, asked, line, _members(call, asked))
     except DiskbookError as error:
         raise StepError(error.reason if isinstance(error, UnusableError) else str(error)) from error
@@ -69,13 +68,13 @@ def _of_volume(call: Call, asked: steps.Fleet, volume: steps.FleetVolume, number
         try:
             volume_files.make(folder, sizes, record.layout.size_bytes)
         except volume_files.NoRoomError:
-            raise not_opened(next(iter(paths.values())), NO_ROOM) from None
+            raise windows_diskspd.not_opened(next(iter(paths.values())), windows_diskspd.NO_ROOM) from None
     extents = volume_files.read(folder)
     for number, path in paths.items():
         extent = extents.get(path.name)
         if extent is None:
-            raise not_opened(path, NO_FILE)
-        disk = Disk(uri, min(extent.size, asked.file_bytes), offset=extent.offset)
+            raise windows_diskspd.not_opened(path, windows_diskspd.NO_FILE)
+        disk = windows_diskspd.Disk(uri, min(extent.size, asked.file_bytes), offset=extent.offset)
         yield Member(names.machine(volume.name, volume.node, number), volume.name, volume.node, path, disk)
 
 
@@ -91,7 +90,7 @@ def _reached(call: Call, volume: steps.FleetVolume) -> tuple[str, VolumeRecord]:
             continue
         if call.host.volumes[record.number].online:
             return server.uri(unthrottled=path == PureWindowsPath(record.fill_path)), record
-    raise not_opened(path / "vm-001.dat", NO_PATH)
+    raise windows_diskspd.not_opened(path / "vm-001.dat", windows_diskspd.NO_PATH)
 
 
 def _run(call: Call, asked: steps.Fleet, line: Arguments, members: Sequence[Member]) -> Json:

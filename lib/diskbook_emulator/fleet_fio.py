@@ -21,7 +21,6 @@ from diskbook.facts.units import MS_PER_S, NS_PER_MS
 from diskbook.tools import fio
 from diskbook.tools.record import Direction, Series, percentile_ns
 from diskbook_emulator import windows_diskspd, windows_xml
-from diskbook_emulator.windows_diskspd import Disk
 
 OUTPUT, JOBS = "fio.json", "fleet.fio"
 _ONLY_IN_COMMANDS = ("fio", "--name=", "--output-format=")
@@ -36,7 +35,7 @@ class Member:
     volume: str
     node: str
     file: PureWindowsPath
-    disk: Disk
+    disk: windows_diskspd.Disk
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from diskbook.facts import input_files, paths
 from diskbook.facts.arm import DELAYS_S
 from diskbook.facts.catalog import EPHEMERAL, sku_names
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.facts.paths import PROFILES
 from diskbook.facts.validation import Wording, known_name, mistakes, refusal
 from diskbook_emulator.types import Latency
 
@@ -325,7 +324,7 @@ def _candidates(site: str, sku: str, option: str, zone_relation: str, op: str) -
 
 def profile_names() -> list[str]:
     """Return the names of the profiles that come with the workbook."""
-    return sorted(path.stem for path in PROFILES.glob("*.toml"))
+    return sorted(path.stem for path in paths.PROFILES.glob("*.toml"))
 
 
 def load_profile(name: str) -> Profile:
@@ -335,7 +334,7 @@ def load_profile(name: str) -> Profile:
 
     Raises UsageError: there is no such profile, or something in it is unknown, missing or out of range.
     """
-    path = _path_of(name, Path() if name.endswith(".toml") else PROFILES)
+    path = _path_of(name, Path() if name.endswith(".toml") else paths.PROFILES)
     return parse_profile(_merged(path, ()), path.stem, str(path.name))
 
 
@@ -346,8 +345,8 @@ def _path_of(name: str, folder: Path) -> Path:
         return path
     if name.endswith(".toml"):
         raise UsageError(f"there is no emulator profile file {path}.")
-    if (PROFILES / f"{name}.toml").is_file():
-        return PROFILES / f"{name}.toml"
+    if (paths.PROFILES / f"{name}.toml").is_file():
+        return paths.PROFILES / f"{name}.toml"
     raise unknown("emulator profile", name, profile_names())
 
 

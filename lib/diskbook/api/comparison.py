@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from diskbook.api import scope
-from diskbook.api.scope import ScopeEstimate
 from diskbook.design.vocabulary import Verdict
 from diskbook.report.show import lead
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 def changes(
     rows: Mapping[str, np.ndarray],
-    scopes: Sequence[ScopeEstimate],
+    scopes: Sequence[scope.ScopeEstimate],
     title: str,
     provenance: str,
     ax: Axes | None,
@@ -114,15 +113,15 @@ class ComparisonResult:
     unit: str
     value: float
     base_value: float
-    these_disks: ScopeEstimate
-    disks_like_these: ScopeEstimate
+    these_disks: scope.ScopeEstimate
+    disks_like_these: scope.ScopeEstimate
     gates: pd.DataFrame = field(compare=False)
     blocks: pd.DataFrame = field(compare=False)
     exploratory: str
     provenance: str
 
     @property
-    def scope(self) -> ScopeEstimate:
+    def scope(self) -> scope.ScopeEstimate:
         """The estimate that decides: for disks like these if it has an interval, else for these disks."""
         return self.disks_like_these if self.disks_like_these.has_interval else self.these_disks
 

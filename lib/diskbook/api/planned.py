@@ -10,8 +10,6 @@ from diskbook.cost.estimate import Estimate
 from diskbook.design import scenario_file, schedule
 from diskbook.design.model import Scenario
 from diskbook.measure.plan import cost, sample_size, terminal
-from diskbook.measure.plan.sample_size import Target
-from diskbook.measure.plan.terminal import Sources
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +85,7 @@ def plan(
     )
 
 
-def _needs(scenario: Scenario, target: Target, sources: Sources) -> pd.DataFrame:
+def _needs(scenario: Scenario, target: sample_size.Target, sources: terminal.Sources) -> pd.DataFrame:
     if not target.anything:
         return pd.DataFrame()
     known, _ = terminal.evidence(scenario, sources)

@@ -11,7 +11,6 @@ from diskbook.api.comparison import ComparisonResult
 from diskbook.api.scope import ScopeEstimate
 from diskbook.report.analysis.run import Analysis
 from diskbook.stats import intervals
-from diskbook.stats.intervals import LEVEL
 
 LEVELS = ("region", "day", "run", "machine", "disk pair", "block")
 """Components of the spread, from the outermost to the innermost."""
@@ -163,6 +162,6 @@ def _more_runs(of_runs: np.ndarray) -> str:
     """Say how many runs of this spread find a change as large as that which these show."""
     mean, sd = abs(float(of_runs.mean())), float(of_runs.std(ddof=1))
     for n in range(len(of_runs), MOST_RUNS + 1):
-        if float(intervals.quantile(LEVEL, n - 1)) * sd / math.sqrt(n) < mean:
+        if float(intervals.quantile(intervals.LEVEL, n - 1)) * sd / math.sqrt(n) < mean:
             return f"a change of {100 * math.expm1(mean):.1f} % takes about {n} runs of this spread to show"
     return f"a change as small as these runs show takes more than {MOST_RUNS} runs of this spread to show"

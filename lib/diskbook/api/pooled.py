@@ -12,9 +12,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.api import comparison, explore, pool_parts, scope as card
-from diskbook.api.comparison import ComparisonResult
 from diskbook.api.results import RunResults, open_run
-from diskbook.api.scope import ScopeEstimate
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
 from diskbook.facts.quantities import many
@@ -58,8 +56,8 @@ class PooledComparison:
     workload: str
     direction: str
     metric: str
-    these_runs: ScopeEstimate
-    runs_like_these: ScopeEstimate
+    these_runs: card.ScopeEstimate
+    runs_like_these: card.ScopeEstimate
     runs: pd.DataFrame = field(compare=False)
     components: pd.DataFrame = field(compare=False)
     leave_one_out: pd.DataFrame = field(compare=False)
@@ -218,7 +216,7 @@ def _refuse_other_question(first: RunResults, other: RunResults, *asked: str) ->
 
 
 def _pooled(
-    items: Sequence[ComparisonResult], left_out: tuple[str, ...], blocks: pd.DataFrame
+    items: Sequence[comparison.ComparisonResult], left_out: tuple[str, ...], blocks: pd.DataFrame
 ) -> PooledComparison:
     means = [item.blocks.groupby("replicate")["log_ratio"].mean().to_numpy() for item in items]
     first = items[0]
@@ -251,7 +249,7 @@ def _pooled(
     )
 
 
-def these_runs(means: Sequence[np.ndarray], level: float = LEVEL) -> ScopeEstimate:
+def these_runs(means: Sequence[np.ndarray], level: float = LEVEL) -> card.ScopeEstimate:
     """Estimate the mean of these very runs.
 
     Parameters
@@ -275,7 +273,7 @@ def these_runs(means: Sequence[np.ndarray], level: float = LEVEL) -> ScopeEstima
     return _estimate("these runs", interval, level, int(numbers.sum()), "no run has two replicates")
 
 
-def runs_like_these(means: Sequence[np.ndarray], level: float = LEVEL) -> ScopeEstimate:
+def runs_like_these(means: Sequence[np.ndarray], level: float = LEVEL) -> card.ScopeEstimate:
     """Estimate the mean of runs of the same kind: Student's t over run means, from 3 runs on.
 
     Takes what `these_runs` does.
@@ -288,9 +286,9 @@ def runs_like_these(means: Sequence[np.ndarray], level: float = LEVEL) -> ScopeE
     return _estimate("runs like these", interval, level, len(of_runs), reason)
 
 
-def _estimate(scope: str, interval: Interval, level: float, n: int, reason: str) -> ScopeEstimate:
+def _estimate(scope: str, interval: Interval, level: float, n: int, reason: str) -> card.ScopeEstimate:
     ratio, low, high = (float(np.exp(part)) for part in (interval.mean, interval.low, interval.high))
     has_interval = not math.isnan(low)
     leaves_out_1 = has_interval and (low > 1 or high < 1)
     verdict = "difference" if leaves_out_1 else "inconclusive"
-    return ScopeEstimate(scope, ratio, low, high, level, verdict, "" if has_interval else reason, n)
+    return card.ScopeEstimate(scope, ratio, low, high, level, verdict, "" if has_interval else reason, n)

@@ -14,7 +14,6 @@ from diskbook.api.figures import RunFigures
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.measure.runs import overview
 from diskbook.report.analysis import rerun, run as run_analysis, why_text
-from diskbook.report.analysis.run import Analysis
 from diskbook.report.show import headlines, locations, parameters
 from diskbook.results import plan as plans
 from diskbook.results.run import Run
@@ -74,11 +73,11 @@ class RunResults:
     a table changes nothing else.
     """
 
-    def __init__(self, analysis: Analysis, left_out: str = "") -> None:
+    def __init__(self, analysis: run_analysis.Analysis, left_out: str = "") -> None:
         self._a, self._left_out = analysis, left_out
 
     @property
-    def analysis(self) -> Analysis:
+    def analysis(self) -> run_analysis.Analysis:
         """What is behind it, for the functions of `diskbook.report.show`."""
         return self._a
 

@@ -11,7 +11,6 @@ from diskbook.api.results import RunResults
 from diskbook.facts import paths
 from diskbook.measure.runs import overview
 from diskbook.report.comparing import compared, tables, terminal
-from diskbook.report.comparing.compared import Beside
 from diskbook.report.show.html import Html, escaped
 from diskbook.results.run import Run, folder_of
 
@@ -27,7 +26,7 @@ class RunsComparison:
     """
 
     table: pd.DataFrame = field(compare=False)
-    _beside: Beside = field(repr=False)
+    _beside: compared.Beside = field(repr=False)
 
     def __repr__(self) -> str:
         return terminal.text(self._beside)

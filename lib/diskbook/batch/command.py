@@ -8,7 +8,6 @@ from typing import Any, TextIO
 from diskbook.batch import location as places, notebook, price as prices, summary
 from diskbook.batch.engine import Engine
 from diskbook.batch.local import LocalEngine
-from diskbook.batch.location import Place
 from diskbook.batch.loop import FAILED, FINISHED, Batch, Row
 from diskbook.batch.matrix import Matrix
 from diskbook.batch.progress import Table
@@ -42,7 +41,7 @@ def batch_of(matrix: Matrix, engine: Engine, shelf: Shelf, *, ask: bool) -> Batc
     return Batch(matrix.items, engine, limit, price, shelf, Quotas(matrix.quota))
 
 
-def run(matrix: Matrix, stream: TextIO, place: Place | None = None) -> dict[str, Any]:
+def run(matrix: Matrix, stream: TextIO, place: places.Place | None = None) -> dict[str, Any]:
     """Run a batch, or the rest of it; return its outcome as `summary.content` has it.
 
     - `matrix`: the batch.
@@ -113,7 +112,7 @@ def _beginning(matrix: Matrix, batch: Batch) -> str:
     )
 
 
-def dry_run(matrix: Matrix, place: Place | None = None) -> tuple[str, dict[str, Any]]:
+def dry_run(matrix: Matrix, place: places.Place | None = None) -> tuple[str, dict[str, Any]]:
     """Price a whole batch, by the dated table; in words, and as data. No network but that of its store."""
     folder = folder_of(matrix)
     shelf = (place or places.of(matrix)).shelf(folder)

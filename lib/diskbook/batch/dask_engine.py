@@ -17,7 +17,6 @@ from diskbook.batch.batch_run import Item
 from diskbook.batch.dask_cluster import CORES, HOST, WORKERS_S, Cluster, Worker
 from diskbook.batch.engine import Ending
 from diskbook.batch.order import Order, new_start
-from diskbook.batch.process import LOST
 from diskbook.facts.errors import UsageError
 
 LOOK_S = 1.0
@@ -58,7 +57,7 @@ class DaskTask:
         if state == "error":
             return _failed(self._future.exception(timeout=_ANSWER_S))
         if not self._is_stopped:  # nobody but the batch gives a run up, except when it was away
-            return Ending(LOST, "the scheduler has forgotten it")
+            return Ending(process.LOST, "the scheduler has forgotten it")
         return Ending(_STOPPED, "stopped before it began")
 
     def _finished(self) -> Ending | None:
@@ -85,7 +84,7 @@ class DaskTask:
 def _failed(error: BaseException) -> Ending:
     """How a task ended that Dask gave up, or that could not be begun."""
     if type(error).__name__ == "KilledWorker":
-        return Ending(LOST, "its workers were lost, one after the other")
+        return Ending(process.LOST, "its workers were lost, one after the other")
     words = str(error).splitlines()
     return Ending(1, f"its worker could not run it: {type(error).__name__}: {words[0] if words else ''}")
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from diskbook.batch import dask_cluster
-from diskbook.batch.dask_cluster import Tls
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.engine import JOBS, Engine
 from diskbook.batch.local import LocalEngine
@@ -17,7 +16,7 @@ from diskbook.batch.stores import address
 from diskbook.facts.errors import UsageError
 
 LOCAL = "local"
-NO_TLS = Tls()
+NO_TLS = dask_cluster.Tls()
 WORKERS = 2
 """Of a cluster of this machine: enough for one to go on where the other ends."""
 PARTS = "runs"
@@ -31,7 +30,7 @@ class Place:
     engine: str = LOCAL
     scheduler: str | None = None
     store: str | None = None
-    tls: Tls = NO_TLS
+    tls: dask_cluster.Tls = NO_TLS
 
     def check(self) -> None:
         """Raise UsageError for what does not go together; nothing is asked of anybody."""
@@ -70,7 +69,7 @@ def of(
     engine: str | None = None,
     scheduler: str | None = None,
     store: str | None = None,
-    tls: Tls | None = None,
+    tls: dask_cluster.Tls | None = None,
 ) -> Place:
     """What the file asks for, but for what is given.
 

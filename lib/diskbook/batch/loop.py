@@ -14,7 +14,6 @@ from diskbook.batch.price import Price, Pricing
 from diskbook.batch.process import HELD, LOST
 from diskbook.batch.quota import Quotas
 from diskbook.batch.reasons import Failure, Reasons
-from diskbook.batch.run_lookup import Here, Shelf
 from diskbook.batch.spending_limit import Purse
 from diskbook.batch.status import Standing, State
 from diskbook.cost.estimate import MARGIN
@@ -69,10 +68,10 @@ class Batch:
         engine: Engine,
         limit_usd: float | None,
         price: Pricing,
-        shelf: Shelf | None = None,
+        shelf: run_lookup.Shelf | None = None,
         quotas: Quotas | None = None,
     ) -> None:
-        self.engine, self._price, self.shelf = engine, price, shelf or Here()
+        self.engine, self._price, self.shelf = engine, price, shelf or run_lookup.Here()
         looks = run_lookup.looks(self.shelf, items)
         self.rows = [self._row(*pair) for pair in zip(items, looks, strict=True)]
         self._quotas = quotas or Quotas({})

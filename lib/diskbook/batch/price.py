@@ -11,7 +11,6 @@ from diskbook.batch.status import Standing, State
 from diskbook.cloud import connect
 from diskbook.cloud.azure import expiry
 from diskbook.cost import budget, estimate as cost_estimate, retail
-from diskbook.cost.estimate import MARGIN
 from diskbook.design import schedule
 from diskbook.facts.errors import UsageError
 from diskbook.facts.prices import Meter, PriceList
@@ -66,7 +65,7 @@ def pricing(items: Sequence[Item], limit: float | None, *, ask: bool) -> Pricing
         made = cost_estimate.estimate(item.scenario, listed, life, replicates)
         if limit is not None and made.unpriced:
             raise UsageError(f"run {item.name}: {budget.too_dear(made, limit)}")
-        return Price(made.usd, _up(made.usd * MARGIN), _seconds(item, replicates), made.source)
+        return Price(made.usd, _up(made.usd * cost_estimate.MARGIN), _seconds(item, replicates), made.source)
 
     return price
 

@@ -14,7 +14,6 @@ from diskbook.facts.units import epoch
 from diskbook.hosts import stage
 from diskbook.measure.runs import stages
 from diskbook.results import plan as plans, run as runs
-from diskbook.results.run import Run
 
 REPORT = "report.html"
 
@@ -48,7 +47,7 @@ class Standing:
     provenance: str = ""
 
 
-def of(item: Item, run: Run | None = None) -> Standing:
+def of(item: Item, run: runs.Run | None = None) -> Standing:
     """Look at the folder of a run.
 
     - `item`: the run.
@@ -68,7 +67,7 @@ def of(item: Item, run: Run | None = None) -> Standing:
         ) from None
 
 
-def _of_begun(item: Item, run: Run, manifest: Mapping[str, Any]) -> Standing:
+def _of_begun(item: Item, run: runs.Run, manifest: Mapping[str, Any]) -> Standing:
     if name_of_manifest(manifest) != item.name:
         raise DiskbookError(
             f"{run.folder} holds another run than its name says; move it away, and start the batch again"
@@ -86,16 +85,16 @@ def _of_begun(item: Item, run: Run, manifest: Mapping[str, Any]) -> Standing:
     )
 
 
-def _replicates_left(run: Run) -> int:
+def _replicates_left(run: runs.Run) -> int:
     """Replicates that are not complete; at least one while anything is left, such as a failover test."""
     if stages.finished(run):
         return 0
     return max(1, sum(bool(plans.remaining(run, number)) for number in stages.origins(run.scenario)))
 
 
-def run_of(item: Item) -> Run:
+def run_of(item: Item) -> runs.Run:
     """The run of an item, whether or not it has begun."""
-    return Run(runs.folder_of(item.name))
+    return runs.Run(runs.folder_of(item.name))
 
 
 def spent_usd(manifest: Mapping[str, Any]) -> float:

@@ -10,18 +10,15 @@ from pathlib import Path
 
 from diskbook.batch.catalogue import join, stored as catalogue
 from diskbook.batch.stores import address as addresses, contents, fetch as fetching, lease, push as pushing
-from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import open_objects
-from diskbook.batch.stores.push import Pushed
 from diskbook.batch.stores.record import State
 from diskbook.batch.stores.sync import Prepare, keeping
 from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.measure.runs import refused
 from diskbook.results import run as runs, session
-from diskbook.results.run import Run
 
 
-def push(name: str, store: str) -> Pushed:
+def push(name: str, store: str) -> pushing.Pushed:
     """Copy a run of this machine into a store; one that is unfinished can be resumed there, not read.
 
     Raises UsageError when there is no such run, or the store is no address. Raises DiskbookError when it is
@@ -34,13 +31,13 @@ def push(name: str, store: str) -> Pushed:
     return pushed
 
 
-def _join(store: Address, run: Run) -> None:
+def _join(store: addresses.Address, run: runs.Run) -> None:
     """Let a run that is whole in a store join its catalogue, if that can be."""
     if why := catalogue.join(store, run):
         print(f"diskbook: {why}", file=sys.stderr)
 
 
-def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tuple[Run, bool]:
+def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tuple[runs.Run, bool]:
     """Bring a run from a store among the runs of this machine, or one that is here up to date.
 
     Returns the run, and whether anything was fetched.
@@ -52,21 +49,21 @@ def fetch(text: str, unfinished: bool = False, target: Path | None = None) -> tu
     folder = (target or runs.runs_root()) / place.name
     changed = fetching.fetch(place, folder, unfinished, runs.check_fetched)
     if changed:
-        Run(folder).note_fetched()
-    if changed and (why := join.join_finished(Run(folder.absolute()))):
+        runs.Run(folder).note_fetched()
+    if changed and (why := join.join_finished(runs.Run(folder.absolute()))):
         print(f"diskbook: {why}", file=sys.stderr)
     return runs.open_run(folder.absolute()), changed
 
 
-def place_of(run: Run, store: str) -> Address:
+def place_of(run: runs.Run, store: str) -> addresses.Address:
     """Address of a run in a store."""
     return addresses.parse(store) / run.name
 
 
 @contextlib.contextmanager
 def kept(
-    run: Run,
-    place: Address | None,
+    run: runs.Run,
+    place: addresses.Address | None,
     lease_s: float = lease.LEASE_S,
     prepare: Prepare = lambda state: None,
 ) -> Iterator[None]:
@@ -100,7 +97,7 @@ def kept(
 
 
 @contextlib.contextmanager
-def _gone_on_there(run: Run, place: Address) -> Iterator[None]:
+def _gone_on_there(run: runs.Run, place: addresses.Address) -> Iterator[None]:
     """Have what ends a run say that it goes on by its address: here alone it would be two runs."""
 
     def with_address(text: str) -> str:
@@ -116,7 +113,7 @@ def _gone_on_there(run: Run, place: Address) -> Iterator[None]:
         raise
 
 
-def working_copy(name: str) -> tuple[Run, Address]:
+def working_copy(name: str) -> tuple[runs.Run, addresses.Address]:
     """Bring the run at an address among the runs of this machine, as far as it has come, to resume it.
 
     Returns the run, and its address.
@@ -126,7 +123,7 @@ def working_copy(name: str) -> tuple[Run, Address]:
     return fetch(name, unfinished=True)[0], addresses.run(name)
 
 
-def bring(place: Address, folder: Path) -> State:
+def bring(place: addresses.Address, folder: Path) -> State:
     """Bring a run's folder as far as the run has come in its store.
 
     What is here stays where it is as far, or further. It goes where the run went on without it: it belongs to
@@ -146,5 +143,5 @@ def bring(place: Address, folder: Path) -> State:
     except fetching.AnotherRunError:
         shutil.rmtree(folder)
         fetching.fetch(place, folder, True, runs.check_fetched)
-    Run(folder).note_fetched()
+    runs.Run(folder).note_fetched()
     return state

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 from diskbook.batch import order as orders, stored
-from diskbook.batch.order import Order
 from diskbook.batch.process import HELD, LOST
 from diskbook.batch.stores import address as addresses
 from diskbook.batch.stores.lease import HeldError, LeaseLostError
@@ -19,7 +18,6 @@ from diskbook.batch.stores.record import State
 from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.measure.runs import finished, pipeline, stages
 from diskbook.results import run as runs, session
-from diskbook.results.run import Run
 
 PATIENCE_S = 900.0
 """How long an earlier process of the same run may take to tear down; on Azure that is minutes."""
@@ -32,7 +30,7 @@ class AgainError(DiskbookError):
     """This very start of the run was begun before: where it was is lost, and the batch is to say what now."""
 
 
-def run_item(order: Order) -> str:
+def run_item(order: orders.Order) -> str:
     """Take a run through all its stages, or the rest of them.
 
     Returns last words.
@@ -40,7 +38,7 @@ def run_item(order: Order) -> str:
     Raises AgainError when this start was begun before. Raises HeldError, LeaseLostError when another works on
     the run. Raises DiskbookError, Stopped as `pipeline.execute`.
     """
-    run = Run(runs.folder_of(order.name))
+    run = runs.Run(runs.folder_of(order.name))
     place = None if order.store is None else addresses.parse(order.store) / order.name
     _check_first(run, order)
     _wait_for_others(run)
@@ -63,13 +61,13 @@ def run_item(order: Order) -> str:
     return f"{outcome.headline}\nstored: {place}"
 
 
-def _check_first(run: Run, order: Order) -> None:
+def _check_first(run: runs.Run, order: orders.Order) -> None:
     """Raise AgainError for a start that was begun before."""
     if any(event.get("start") == order.start for event in run.ledger() if event["event"] == START):
         raise AgainError(f"its place was lost in the middle ({order.name})")
 
 
-def _begin(run: Run, order: Order) -> None:
+def _begin(run: runs.Run, order: orders.Order) -> None:
     """Begin a run that this process owns, or note another start of it."""
     _drop_unbegun(run.folder)
     asked = order.asked
@@ -82,7 +80,7 @@ def _begin(run: Run, order: Order) -> None:
         run.update_manifest(max_cost_usd=order.limit_usd if own is None else min(own, order.limit_usd))
 
 
-def _wait_for_others(run: Run) -> None:
+def _wait_for_others(run: runs.Run) -> None:
     """Wait for a process that works on the run still, such as one of a killed batch that tears down."""
     deadline = time.monotonic() + PATIENCE_S
     while session.is_worked_on(run):
@@ -97,7 +95,7 @@ def _drop_unbegun(folder: Path) -> None:
     """Remove the folder of a run that was killed before its plan was written: nothing was created by then."""
     if not folder.exists():
         return
-    run = Run(folder)
+    run = runs.Run(folder)
     if not (folder / "manifest.json").exists():
         strangers = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
         if strangers:

@@ -9,9 +9,6 @@ from diskbook.cost.estimate import MARGIN, Estimate, Line, of_disks
 from diskbook.design import company_rules, schedule
 from diskbook.design.model import Arm, Disk, Machine, Network, Scenario
 from diskbook.facts import catalog, disk_options, neighbours, table_writers
-from diskbook.facts.catalog import DiskLimits
-from diskbook.facts.disk_options import OPTIONS
-from diskbook.facts.table_writers import Table
 from diskbook.facts.units import MB, duration
 from diskbook.stats import expected
 
@@ -96,7 +93,7 @@ def _machine(scenario: Scenario, machine: Machine) -> str:
 
 
 def _disk(disk: Disk) -> str:
-    texts = [option.text(getattr(disk, option.name)) for option in OPTIONS]
+    texts = [option.text(getattr(disk, option.name)) for option in disk_options.OPTIONS]
     texts.append(f"cache {disk.cache}" if disk.cache != "None" else "")
     options = ", ".join(text for text in texts if text)
     return f"{disk.sku} {disk.size_gib} GiB" + (f" ({options})" if options else "")
@@ -143,20 +140,20 @@ def _local(scenario: Scenario) -> list[catalog.VmSize]:
     return list(dict.fromkeys(size for size in sizes if size))
 
 
-def local_limits(size: catalog.VmSize) -> DiskLimits:
+def local_limits(size: catalog.VmSize) -> catalog.DiskLimits:
     """Limits of a machine for its local disk and host cache together, in the form of a disk's."""
-    return DiskLimits(None, size.cached_iops or 0, round(size.cached_mb_s or 0))
+    return catalog.DiskLimits(None, size.cached_iops or 0, round(size.cached_mb_s or 0))
 
 
-def machine_limits(size: catalog.VmSize) -> DiskLimits:
+def machine_limits(size: catalog.VmSize) -> catalog.DiskLimits:
     """Uncached limits of a machine, in the form of a disk's."""
     burst_mb_s = None if size.uncached_burst_mb_s is None else round(size.uncached_burst_mb_s)
-    return DiskLimits(
+    return catalog.DiskLimits(
         None, size.uncached_iops, round(size.uncached_mb_s), size.uncached_burst_iops, burst_mb_s
     )
 
 
-def _rates(of: DiskLimits) -> str:
+def _rates(of: catalog.DiskLimits) -> str:
     tier = f"{of.tier}, " if of.tier else ""
     text = f"{tier}{of.iops:,} IOPS, {of.mb_s:,} MB/s"
     if not of.iops:
@@ -184,7 +181,7 @@ def lowest(scenario: Scenario, arm: Arm) -> str:
     return "; ".join(texts) or "not known"
 
 
-def _holders(scenario: Scenario, arm: Arm) -> list[tuple[str, DiskLimits]]:
+def _holders(scenario: Scenario, arm: Arm) -> list[tuple[str, catalog.DiskLimits]]:
     """Whose limits an arm meets, with them."""
     size = catalog.find_vm_size(scenario.machine_named(arm.machine).size)
     disk = scenario.disk_named(arm.disk)
@@ -211,7 +208,7 @@ def cost(estimate: Estimate, limit: float | None, cloud: str) -> str:
     what = "cost" if cloud == "azure" else "cost, if it ran on Azure (on the emulator it costs nothing)"
     total = {"expected": _usd(estimate.usd), "at worst": _usd(estimate.worst_usd)}
     rows = [*map(_row, estimate.lines), {"": "in all, USD", "USD each": "", "hours": "", **total}]
-    table = Table.of(rows, right=("USD each", "hours", "expected", "at worst"))
+    table = table_writers.Table.of(rows, right=("USD each", "hours", "expected", "at worst"))
     notes = [f"  prices: {estimate.source}", *(f"  {note}" for note in estimate.notes)]
     guessed = sorted(
         {line.what for line in estimate.lines if line.price and line.price.quality == "inferred"}

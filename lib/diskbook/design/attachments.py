@@ -24,7 +24,6 @@ from dataclasses import replace
 
 from diskbook.design import schedule
 from diskbook.design.model import Scenario, Workload
-from diskbook.design.schedule import Block, PlannedTrial
 from diskbook.facts.catalog import OWN_DISK
 
 
@@ -52,7 +51,7 @@ def _moving(scenario: Scenario, arms: Iterable[str]) -> frozenset[str]:
     return frozenset(disk.name for disk in movable if len(machines.get(disk.name, ())) > disk.max_shares)
 
 
-def cycles(scenario: Scenario, block: Block) -> dict[int, int]:
+def cycles(scenario: Scenario, block: schedule.Block) -> dict[int, int]:
     """How often a disk is attached again right before a trial, by the trial's position in the block.
 
     Each disk of a set (`cycled`) is so as often as the one with the most visits has visits; where it has
@@ -70,7 +69,7 @@ def cycles(scenario: Scenario, block: Block) -> dict[int, int]:
     return planned
 
 
-def places_before(scenario: Scenario, block: Block) -> list[tuple[str, str]]:
+def places_before(scenario: Scenario, block: schedule.Block) -> list[tuple[str, str]]:
     """Where disks are to be filled before a block, each with the machine: pairs in the order of their visits.
 
     A disk that is attached again in the block is so at its first visit; one that stays is attached to all its
@@ -89,7 +88,7 @@ def places_before(scenario: Scenario, block: Block) -> list[tuple[str, str]]:
     return list(places)
 
 
-def per_block(scenario: Scenario, blocks: Iterable[Block]) -> Counter[str]:
+def per_block(scenario: Scenario, blocks: Iterable[schedule.Block]) -> Counter[str]:
     """How many times each disk is attached again over blocks."""
     counts: Counter[str] = Counter()
     for block in blocks:
@@ -110,7 +109,7 @@ def _joined(scenario: Scenario, disks: Mapping[str, object]) -> list[frozenset[s
     return groups
 
 
-def _first_trials(scenario: Scenario, block: Block) -> dict[str, list[int]]:
+def _first_trials(scenario: Scenario, block: schedule.Block) -> dict[str, list[int]]:
     """Positions of the first trial of every visit, by disk, in order.
 
     An arm that ends one repeat and begins the next has two visits, as all others have.
@@ -124,16 +123,16 @@ def _first_trials(scenario: Scenario, block: Block) -> dict[str, list[int]]:
     return first
 
 
-def _visit(trial: PlannedTrial) -> tuple[int, str]:
+def _visit(trial: schedule.PlannedTrial) -> tuple[int, str]:
     return trial.repeat, trial.arm
 
 
-def plan_after_attach(scenario: Scenario) -> list[Block]:
+def plan_after_attach(scenario: Scenario) -> list[schedule.Block]:
     """Plan a run (`schedule.plan`) with a trial right after the attaches of each visit (`added`)."""
     return [added_after_attach(scenario, block) for block in schedule.plan(scenario)]
 
 
-def added_after_attach(scenario: Scenario, block: Block) -> Block:
+def added_after_attach(scenario: Scenario, block: schedule.Block) -> schedule.Block:
     """Begin each visit of a disk that is attached again with one trial more, right after the attach.
 
     The compared loads have it in turn over blocks and repeats, all arms the same one, so that each arm of a
@@ -143,7 +142,7 @@ def added_after_attach(scenario: Scenario, block: Block) -> Block:
         return block
     visits, there = cycles(scenario, block), {trial.workload for trial in block.trials}
     loads = [load for load in checked_after_attach(scenario) if load.name in there]
-    trials: list[PlannedTrial] = []
+    trials: list[schedule.PlannedTrial] = []
     for trial in block.trials:
         turn = (trial.replicate + trial.block) * scenario.design.repeats + trial.repeat
         if trial.position in visits and loads and (load := loads[turn % len(loads)]).meets(trial.arm):

@@ -19,18 +19,15 @@ from dataclasses import dataclass
 from datetime import date
 
 from diskbook.design import layout
-from diskbook.design.layout import MARK_ROOM, REGION_BYTES, region_offset
 from diskbook.design.model import Arm, Check, Disk, Drill, Machine, Scenario, Workload
 from diskbook.facts import catalog, disk_options, neighbours, rules
-from diskbook.facts.catalog import NVME, SCSI
-from diskbook.facts.disk_options import OPTIONS
 from diskbook.facts.units import GIB, MIB
 
 SYSTEM_GIB = 16
 """Room for the system: the image of Ubuntu Server takes some 3 GiB, logs and packages more."""
 IMAGE_GIB = 30
 """An OS disk is no smaller than its image; that of Ubuntu Server has 30 GiB."""
-_FIXED = {"zone": None, **{option.name: option.default for option in OPTIONS}, "cache": "None"}
+_FIXED = {"zone": None, **{option.name: option.default for option in disk_options.OPTIONS}, "cache": "None"}
 
 Problem = tuple[str, str, str]
 
@@ -101,14 +98,14 @@ class Traits:
     @property
     def controller(self) -> str | None:
         """The disk controller to ask for: NVMe only where there is no other; None leaves it to Azure."""
-        if self.controllers == (NVME,):
-            return NVME
-        return SCSI if NVME in self.controllers else None
+        if self.controllers == (catalog.NVME,):
+            return catalog.NVME
+        return catalog.SCSI if catalog.NVME in self.controllers else None
 
     def stands_in_for(self, other: "Traits") -> bool:
         """Whether a size like this may take the place of another: same processors, same controller."""
-        return self.architecture == other.architecture and (self.controller == NVME) == (
-            other.controller == NVME
+        return self.architecture == other.architecture and (self.controller == catalog.NVME) == (
+            other.controller == catalog.NVME
         )
 
 
@@ -136,7 +133,7 @@ def size_problems(scenario: Scenario, traits: Mapping[str, Traits]) -> Iterator[
     for machine in scenario.machine:
         of_size = traits.get(machine.size)
         why = misfit(machine.os, of_size) if of_size else None
-        if not why and of_size and of_size.controller == NVME and machine.name in reserving:
+        if not why and of_size and of_size.controller == catalog.NVME and machine.name in reserving:
             why = (
                 "has an NVMe disk controller alone, and persistent reservations are tested by SCSI's commands"
             )
@@ -150,7 +147,7 @@ def misfit(system: str, traits: Traits) -> str | None:
         return "takes images of generation 1 alone, and those of the workbook are of generation 2"
     if system == "windows" and traits.architecture == ARM:
         return "has Arm64 processors, for which Windows Server has no image"
-    if system == "windows" and traits.controller == NVME:
+    if system == "windows" and traits.controller == catalog.NVME:
         # "SCSI logical unit has the LUN incremented by 1", and "the LUN is equivalent to the namespace ID":
         # articles/virtual-machines/enable-nvme-remote-faqs.yml of 2025-05-23 says both.
         return (
@@ -282,7 +279,7 @@ def _working_sets(scenario: Scenario) -> list[rules.Violation]:
             continue
         size_gib, place = scenario.room_gib(arm), arm.disk or arm.volume
         files = neighbours.volume_rules.on_each(scenario, arm, load) if load.is_fleet else 1
-        if files * load.working_set_bytes > size_gib * GIB - MARK_ROOM:
+        if files * load.working_set_bytes > size_gib * GIB - layout.MARK_ROOM:
             several = f"{files} x " if files > 1 else ""
             violations.append(
                 rules.Violation(
@@ -299,7 +296,7 @@ def _unwritten(scenario: Scenario, arm: Arm, load: Workload) -> list[rules.Viola
     """Each attempt at a trial that is to be the first somewhere takes a part of the disk for itself."""
     size_gib = scenario.room_gib(arm)
     begin, needed = (of(scenario, arm.disk) / GIB for of in (layout.unwritten_offset, layout.unwritten_bytes))
-    if (begin + needed) * GIB <= size_gib * GIB - MARK_ROOM:
+    if (begin + needed) * GIB <= size_gib * GIB - layout.MARK_ROOM:
         return []
     sentence = (
         f"trials that are to be the first where nobody wrote need {needed:g} GiB of {arm.disk} behind its "
@@ -347,9 +344,9 @@ def _shares(scenario: Scenario, where: str, disk: str) -> Iterator[str]:
 
 def _room(scenario: Scenario, where: str, disk: str) -> Iterator[str]:
     size = scenario.disk_named(disk).size_gib * GIB
-    end = region_offset(scenario, disk) + REGION_BYTES
-    if end > size - MARK_ROOM:
+    end = layout.region_offset(scenario, disk) + layout.REGION_BYTES
+    if end > size - layout.MARK_ROOM:
         yield (
-            f"{where}: {disk} has no room for {REGION_BYTES // MIB} MiB behind the working "
+            f"{where}: {disk} has no room for {layout.REGION_BYTES // MIB} MiB behind the working "
             "sets; take a larger disk or a smaller working_set_gib"
         )

@@ -22,7 +22,6 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from diskbook.design import model
 from diskbook.facts import catalog, disk_options
-from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.units import KIB, MB
 
 _BlockSize = Annotated[int, BeforeValidator(model.block_bytes), Field(gt=0)]
@@ -94,7 +93,7 @@ def disk_caps(scenario: model.Scenario, arm: model.Arm) -> dict[str, float | Non
     """Base limits of an arm's disk and machine, as columns of trials; a disk of the user's own has none."""
     disk = scenario.disk_named(arm.disk)
     size = catalog.find_vm_size(scenario.machine_named(arm.machine).size)
-    if disk.sku == OWN_DISK:
+    if disk.sku == catalog.OWN_DISK:
         return {}
     cached = disk.ephemeral or disk.cache != "None"
     values: dict[str, float | None] = {}
@@ -121,7 +120,7 @@ def lasting_iops(scenario: model.Scenario, arm: model.Arm, load: model.Workload)
     disk, values = scenario.disk_named(arm.disk), disk_caps(scenario, arm)
     if disk.cache != "None":
         raise ValueError("has a host cache, so its cap depends on what the cache answers")
-    if disk.sku == OWN_DISK:
+    if disk.sku == catalog.OWN_DISK:
         raise ValueError("is a disk of your own, which has no documented cap")
     if not disk.ephemeral:
         values |= zip(("cap_disk_iops", "cap_disk_mb_s"), disk_options.limits(disk).lasting, strict=True)

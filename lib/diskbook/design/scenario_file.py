@@ -16,7 +16,6 @@ from diskbook.design.model import PRESETS, Scenario
 from diskbook.design.scenario_tables import WORDING, form, mistakes_of_form
 from diskbook.facts import input_files, neighbours, paths
 from diskbook.facts.errors import UsageError, one_line, unknown
-from diskbook.facts.neighbours import imported
 from diskbook.facts.rules import UNKNOWN_SIZE
 from diskbook.facts.validation import Mistake, MistakesError, mistakes as say_all, refusal
 
@@ -203,7 +202,7 @@ def _broken(scenario: Scenario, asks_azure: bool) -> list[str]:
         rules = [rule for rule in rules if rule.rule != UNKNOWN_SIZE]
     broken = [*rules, *azure_rules.failover_problems(scenario)]
     for what, hook in CHECKS.items():
-        broken += imported(hook, f"the check of {what}")(scenario)
+        broken += neighbours.imported(hook, f"the check of {what}")(scenario)
     return [
         str(rule)
         for rule in (*broken, *company_rules.check_network(scenario.network), *company_rules.check(scenario))

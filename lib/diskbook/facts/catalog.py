@@ -13,7 +13,6 @@ from functools import cache
 
 from diskbook.facts import input_files
 from diskbook.facts.errors import unknown
-from diskbook.facts.input_files import Record
 from diskbook.facts.paths import REFERENCE
 
 ON_DEMAND_BURST_ABOVE_GIB = 512
@@ -230,7 +229,7 @@ class DiskLimits:
         return self.iops, self.mb_s
 
 
-def _read(record: type[Record], name: str) -> Iterator[Record]:
+def _read(record: type[input_files.Record], name: str) -> Iterator[input_files.Record]:
     return (row for _, row in input_files.read_table(record, REFERENCE / name))
 
 

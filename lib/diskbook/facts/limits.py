@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from diskbook.facts import catalog
-from diskbook.facts.catalog import NVME, SCSI, SizeSource, VmSize
 
 SCHEMA_VERSION = 1
 PREMIUM, CACHED, FLEXIBLE = "premium_ssd", "premium_ssd_host_cache", "premium_ssd_v2_or_ultra"
 # Further figures of a size's page stand in its note, in these words.
 _NOTED = {
     (None, FLEXIBLE): r"Premium SSD v2 and Ultra: (\d+) IOPS, ([\d.]+) MB/s(?:, burst (\d+)/([\d.]+))?",
-    (NVME, PREMIUM): r"with NVMe \(generation 2\): (\d+) IOPS/([\d.]+) MB/s, burst (\d+)/([\d.]+)",
-    (NVME, FLEXIBLE): r"Premium SSD v2 and Ultra with NVMe (\d+)/([\d.]+), burst (\d+)/([\d.]+)",
+    (catalog.NVME, PREMIUM): r"with NVMe \(generation 2\): (\d+) IOPS/([\d.]+) MB/s, burst (\d+)/([\d.]+)",
+    (catalog.NVME, FLEXIBLE): r"Premium SSD v2 and Ultra with NVMe (\d+)/([\d.]+), burst (\d+)/([\d.]+)",
 }
 _BASE = "limits with the SCSI controller"
 
@@ -50,7 +49,7 @@ def all_limits() -> tuple[Limit, ...]:
     return tuple(row for size in catalog.vm_sizes().values() for row in limits_of(size))
 
 
-def limits_of(size: VmSize) -> tuple[Limit, ...]:
+def limits_of(size: catalog.VmSize) -> tuple[Limit, ...]:
     """Return the rows of one size.
 
     A host cache has a row where the size has one. Premium SSD v2 and Ultra always have one, with empty
@@ -65,15 +64,15 @@ def limits_of(size: VmSize) -> tuple[Limit, ...]:
 
 
 def _kinds(
-    size: VmSize, attachment: str, noted: dict[tuple[str | None, str], Figures]
+    size: catalog.VmSize, attachment: str, noted: dict[tuple[str | None, str], Figures]
 ) -> Iterator[tuple[str, Figures]]:
     """Yield kinds of disk with their figures; the table's own are those of SCSI where a size has both."""
-    second = attachment == NVME and SCSI in size.disk_controllers
+    second = attachment == catalog.NVME and catalog.SCSI in size.disk_controllers
     own = (size.uncached_iops, size.uncached_mb_s, size.uncached_burst_iops, size.uncached_burst_mb_s)
-    yield PREMIUM, noted.get((NVME, PREMIUM), _UNKNOWN) if second else own
+    yield PREMIUM, noted.get((catalog.NVME, PREMIUM), _UNKNOWN) if second else own
     if size.host_cache:
         yield CACHED, _UNKNOWN if second else (size.cached_iops, size.cached_mb_s, None, None)
-    yield FLEXIBLE, noted.get((NVME if second else None, FLEXIBLE), _UNKNOWN)
+    yield FLEXIBLE, noted.get((catalog.NVME if second else None, FLEXIBLE), _UNKNOWN)
 
 
 def _noted(note: str) -> tuple[dict[tuple[str | None, str], Figures], str]:
@@ -96,7 +95,7 @@ def _figures(match: re.Match[str]) -> Figures:
     )  # fmt: skip
 
 
-def _row(size: VmSize, attachment: str, kind: str, figures: Figures, note: str) -> Limit:
+def _row(size: catalog.VmSize, attachment: str, kind: str, figures: Figures, note: str) -> Limit:
     pages = _pages(size, "cached_iops" if kind == CACHED else "uncached_iops")
     return Limit(
         SCHEMA_VERSION,
@@ -111,7 +110,7 @@ def _row(size: VmSize, attachment: str, kind: str, figures: Figures, note: str) 
     )
 
 
-def _pages(size: VmSize, column: str) -> list[SizeSource]:
+def _pages(size: catalog.VmSize, column: str) -> list[catalog.SizeSource]:
     """Pages that a column was read on: those that name it, else the pages of the series."""
     pages = [source for key in size.source if (source := catalog.size_sources()[key]).kind != catalog.COPY]
     return [page for page in pages if column in page.columns] or [page for page in pages if not page.columns]

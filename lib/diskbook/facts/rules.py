@@ -11,11 +11,6 @@ from dataclasses import dataclass
 from datetime import date
 
 from diskbook.facts import catalog
-from diskbook.facts.catalog import (
-    HOST_CACHE_UP_TO_GIB,
-    ON_DEMAND_BURST_ABOVE_GIB,
-    PERFORMANCE_PLUS_FROM_GIB,
-)
 
 ZRS_SKUS = ("Premium_ZRS", "StandardSSD_ZRS")
 ULTRA = "UltraSSD_LRS"
@@ -199,11 +194,11 @@ def _disk_shares(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
 def _disk_bursting(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
     if not disk.bursting:
         return
-    if disk.sku not in PREMIUM_SKUS or disk.size_gib <= ON_DEMAND_BURST_ABOVE_GIB:
+    if disk.sku not in PREMIUM_SKUS or disk.size_gib <= catalog.ON_DEMAND_BURST_ABOVE_GIB:
         yield Violation(
             "bursting",
             "bursting",
-            f"on-demand bursting is for Premium SSD above {ON_DEMAND_BURST_ABOVE_GIB} GiB, not for "
+            f"on-demand bursting is for Premium SSD above {catalog.ON_DEMAND_BURST_ABOVE_GIB} GiB, not for "
             f"{disk.sku} of {disk.size_gib} GiB; switch it off or take a larger Premium SSD",
         )
     elif disk.max_shares > 1:
@@ -215,12 +210,14 @@ def _disk_bursting(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]
 
 
 def _disk_performance_plus(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
-    if disk.performance_plus and (disk.sku in FLEXIBLE_SKUS or disk.size_gib < PERFORMANCE_PLUS_FROM_GIB):
+    if disk.performance_plus and (
+        disk.sku in FLEXIBLE_SKUS or disk.size_gib < catalog.PERFORMANCE_PLUS_FROM_GIB
+    ):
         yield Violation(
             "performance-plus",
             "performance_plus",
             "performance plus is for Premium SSD, Standard SSD and Standard HDD of "
-            f"{PERFORMANCE_PLUS_FROM_GIB} GiB or more, not for {disk.sku} of {disk.size_gib} GiB; "
+            f"{catalog.PERFORMANCE_PLUS_FROM_GIB} GiB or more, not for {disk.sku} of {disk.size_gib} GiB; "
             "switch it off or take a larger disk",
         )
 
@@ -312,11 +309,11 @@ def _attach_cache(disk: DiskAsk, vm: VmAsk, cache: str) -> Iterator[Violation]:
         yield Violation("cache-shared", "cache", "a shared disk has no host cache; set cache to None")
     elif disk.sku not in CACHED_SKUS:
         yield Violation("cache-sku", "cache", f"a {disk.sku} disk has no host cache; set cache to None")
-    elif disk.size_gib > HOST_CACHE_UP_TO_GIB:
+    elif disk.size_gib > catalog.HOST_CACHE_UP_TO_GIB:
         yield Violation(
             "cache-size",
             "cache",
-            f"host caching is for disks up to {HOST_CACHE_UP_TO_GIB} GiB, not {disk.size_gib}; "
+            f"host caching is for disks up to {catalog.HOST_CACHE_UP_TO_GIB} GiB, not {disk.size_gib}; "
             "set cache to None or take a smaller disk",
         )
     elif size and not size.host_cache:

@@ -13,7 +13,6 @@ import paramiko
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import ssh
-from diskbook.hosts.ssh import Connection, Host, Output
 
 HERE = "this machine"
 """Address of a host that is reached without SSH."""
@@ -22,9 +21,9 @@ _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR")
 _UNKNOWN_KIND = "not found in known_hosts"  # paramiko's words for a host key of a kind that is not on record
 
 
-def here(name: str) -> Host:
+def here(name: str) -> ssh.Host:
     """Return this machine as a host, by its name in the scenario."""
-    return Host(name, HERE, 0, os.environ.get("USER", ""), "", Path())
+    return ssh.Host(name, HERE, 0, os.environ.get("USER", ""), "", Path())
 
 
 def in_folder(command: str, folder: str) -> str:
@@ -32,27 +31,27 @@ def in_folder(command: str, folder: str) -> str:
     return f"exec sh -c {shlex.quote(f'{_ENVIRONMENT}; cd {shlex.quote(folder)} || exit 1; {command}')}"
 
 
-class OwnHostConnection(Connection):
+class OwnHostConnection(ssh.Connection):
     """An SSH connection to a host of the user's own; see `ssh.Connection`. `folder` must be there."""
 
     stranger = "it is not the one that the hosts file has; find out why before you trust it"
 
-    def __init__(self, host: Host, folder: str = "/") -> None:
+    def __init__(self, host: ssh.Host, folder: str = "/") -> None:
         super().__init__(host)
         self.folder = folder
 
-    def _run_once(self, command: str, stdin: bytes, timeout_s: float) -> Output:
+    def _run_once(self, command: str, stdin: bytes, timeout_s: float) -> ssh.Output:
         return super()._run_once(in_folder(command, self.folder), stdin, timeout_s)
 
 
-class LocalConnection(Connection):
+class LocalConnection(ssh.Connection):
     """This machine in place of one behind SSH: commands run as this user. `folder` must be there."""
 
     def __init__(self, name: str, folder: str = "/") -> None:
         super().__init__(here(name))
         self.folder = folder
 
-    def run(self, command: str, *, stdin: bytes = b"", timeout_s: float = 60.0) -> Output:
+    def run(self, command: str, *, stdin: bytes = b"", timeout_s: float = 60.0) -> ssh.Output:
         """Run a command; nothing breaks here, so it is run once."""
         words = ["sh", "-c", in_folder(command, self.folder)]
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -70,7 +69,7 @@ class LocalConnection(Connection):
             raise DiskbookError(
                 f"machine {self.host.name}: '{command[:40]}' took more than {timeout_s:.0f} s"
             ) from None
-        return Output(done.returncode, done.stdout, done.stderr)
+        return ssh.Output(done.returncode, done.stdout, done.stderr)
 
     def follow(self, command: str, *, stdin: bytes = b"", silence_s: float = 60.0) -> Iterator[str]:
         """Run a command and yield its lines once it has ended."""
@@ -78,7 +77,7 @@ class LocalConnection(Connection):
         yield from output.stdout.decode(errors="replace").splitlines()
 
 
-def try_once(host: Host) -> None:
+def try_once(host: ssh.Host) -> None:
     """Connect to a host once, to say what is wrong with it before anything is begun.
 
     Raises DiskbookError with what does not fit: address, host key, user or key; no password is ever asked.

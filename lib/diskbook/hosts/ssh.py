@@ -20,18 +20,6 @@ import paramiko
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import jobs, private_access
-from diskbook.hosts.jobs import JobLost
-from diskbook.hosts.private_access import (
-    CONNECT_S,
-    Jump,
-    JumpAway,
-    NoConfig,
-    Reconnect,
-    Route,
-    Way,
-    open_way,
-    reason,
-)
 from diskbook.hosts.tunnel import TunnelBroken
 
 T = TypeVar("T")
@@ -56,7 +44,7 @@ class Host:
     user: str
     host_key: str
     private_key: Path
-    route: Route | None = None
+    route: private_access.Route | None = None
 
 
 @dataclass(frozen=True)
@@ -93,7 +81,7 @@ class Connection:
         self.host = host
         self._on_unreachable = on_unreachable
         self._fabric: fabric.Connection | None = None
-        self._way: Way | None = None
+        self._way: private_access.Way | None = None
         self._answered = False
 
     def __enter__(self) -> "Connection":
@@ -167,7 +155,7 @@ class Connection:
         output = self.run(command, timeout_s=limit_s + 30)
         why_lost = jobs.lost(output.status, limit_s)
         if why_lost:
-            raise JobLost(f"machine {self.host.name}: job {name} {why_lost}")
+            raise jobs.JobLost(f"machine {self.host.name}: job {name} {why_lost}")
         return untar(output.stdout)
 
     def job_names(self) -> list[str]:
@@ -202,7 +190,7 @@ class Connection:
     def _transport(self) -> paramiko.Transport:
         if self._fabric is None or not self._fabric.is_connected:
             self.close()
-            self._way = open_way(self.host.address, self.host.port, self.host.route)
+            self._way = private_access.open_way(self.host.address, self.host.port, self.host.route)
             self._fabric = connect(self.host, self._way)
             _give_up_in_time((self._way.gateway or self._fabric).transport.sock)
         transport = self._fabric.transport
@@ -210,7 +198,7 @@ class Connection:
         return transport
 
     def _persist(self, action: Callable[[], T]) -> T:
-        outage = Reconnect()
+        outage = private_access.Reconnect()
         while True:
             outage.trying()
             self._answered = False
@@ -226,7 +214,7 @@ class Connection:
                 outage.failed(self._answered)
                 self._wait_to_reconnect(outage, error)
 
-    def _wait_to_reconnect(self, outage: Reconnect, error: BaseException) -> None:
+    def _wait_to_reconnect(self, outage: private_access.Reconnect, error: BaseException) -> None:
         """Wait a little before the next attempt; look after the machine when it is due.
 
         Raises DiskbookError when the machine has been away for too long, or cannot come back.
@@ -242,10 +230,12 @@ class Connection:
     def _away(self, error: BaseException) -> str:
         """Say why the machine cannot be reached; what leads to it may be the cause."""
         name, route = self.host.name, self.host.route
-        if isinstance(error, JumpAway | TunnelBroken):
+        if isinstance(error, private_access.JumpAway | TunnelBroken):
             return f"{error}, so machine {name} cannot be reached; mend that, then resume"
-        place = f"{self.host.address}:{self.host.port}" + f" from {route}" * isinstance(route, Jump)
-        why = f"({reason(error)}); see whether it runs, then resume"
+        place = f"{self.host.address}:{self.host.port}" + f" from {route}" * isinstance(
+            route, private_access.Jump
+        )
+        why = f"({private_access.reason(error)}); see whether it runs, then resume"
         return f"machine {name} cannot be reached at {place} {why}"
 
     def _report_unreachable(self, *, last: bool) -> bool:
@@ -263,20 +253,20 @@ def _give_up_in_time(sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(private_access.RECONNECT_S * 1000))
 
 
-def connect(host: Host, way: Way | None = None) -> fabric.Connection:
+def connect(host: Host, way: private_access.Way | None = None) -> fabric.Connection:
     """Connect to a machine once; raises what paramiko does, also for a host key that is not its own.
 
     `way` is one opened to it, by default straight to its address.
     """
-    way = way or Way(host.address, host.port)
+    way = way or private_access.Way(host.address, host.port)
     # An empty SSH configuration: the user's own files must not change what is measured, or whom is trusted.
-    config = fabric.Config(ssh_config=NoConfig(), lazy=True)
+    config = fabric.Config(ssh_config=private_access.NoConfig(), lazy=True)
     connection = fabric.Connection(
         way.address,
         user=host.user,
         port=way.port,
         config=config,
-        connect_timeout=int(CONNECT_S),
+        connect_timeout=int(private_access.CONNECT_S),
         connect_kwargs={
             "key_filename": str(host.private_key),
             "allow_agent": False,

@@ -9,7 +9,6 @@ from typing import Any
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import jobs
-from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.powershell import data_disks, encoded, script
 from diskbook.hosts.ssh import Connection, Host, OnUnreachable, Output
 
@@ -85,7 +84,7 @@ class WindowsConnection(Connection):
         )
         why_lost = jobs.lost(output.status, limit_s)
         if why_lost:
-            raise JobLost(f"machine {self.host.name}: job {name} {why_lost}")
+            raise jobs.JobLost(f"machine {self.host.name}: job {name} {why_lost}")
         if output.status != 0:
             raise self._failed("finish", output)
         rows = [line.split(" ", 1) for line in output.stdout.decode().splitlines() if line.strip()]

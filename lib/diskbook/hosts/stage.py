@@ -16,9 +16,7 @@ from diskbook.facts.catalog import OWN_DISK, OWN_HOST
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import KIB
 from diskbook.hosts import own_host, targets
-from diskbook.hosts.own_host import LocalConnection, OwnHostConnection
 from diskbook.hosts.ssh import Connection, Host
-from diskbook.hosts.targets import Place
 from diskbook.results.run import Run, now_utc
 from diskbook.tools import registry
 
@@ -43,7 +41,7 @@ class _Session:
     software: dict[str, str]
     work: str = ""
     folders: tuple[str, ...] = ()
-    places: tuple[tuple[Place, dict[str, Any]], ...] = ()
+    places: tuple[tuple[targets.Place, dict[str, Any]], ...] = ()
 
 
 def is_own(manifest: Mapping[str, Any]) -> bool:
@@ -55,8 +53,8 @@ def connection(manifest: Mapping[str, Any], machine: str, folder: str = "/") -> 
     """Make the connection to a machine of a run, working in a folder there; connects when first needed."""
     entry = manifest[KEY]["hosts"][machine]
     if entry["address"] is None:
-        return LocalConnection(entry["name"], folder)
-    return OwnHostConnection(_host(entry), folder)
+        return own_host.LocalConnection(entry["name"], folder)
+    return own_host.OwnHostConnection(_host(entry), folder)
 
 
 def provision(run: Run) -> None:
@@ -128,10 +126,10 @@ def work_folder(manifest: Mapping[str, Any], machine: str) -> str:
     return str(row["work"])
 
 
-def place_of(manifest: Mapping[str, Any], disk: str) -> Place:
+def place_of(manifest: Mapping[str, Any], disk: str) -> targets.Place:
     """Place of a disk, as it was made."""
     row = manifest["replicates"][0]["disks"][disk]
-    return Place(**row["place"])
+    return targets.Place(**row["place"])
 
 
 # --- before anything is written
@@ -165,7 +163,7 @@ def _checked(run: Run, machine: str, stack: contextlib.ExitStack) -> _Session:
 
 def _looked_at(
     session: _Session, run: Run, disk: str, asked: dict[str, Any], needed: int
-) -> tuple[Place, dict[str, Any]]:
+) -> tuple[targets.Place, dict[str, Any]]:
     """Place of a disk, and what is recorded of it, if it may be written; that of an earlier session may."""
     name, token = session.entry["name"], run.manifest[KEY]["token"]
     path = asked.get("device") or asked["path"]
@@ -275,7 +273,7 @@ def _machine(session: _Session) -> dict[str, Any]:
     }
 
 
-def _disk(session: _Session, place: Place, read_back: dict[str, Any]) -> dict[str, Any]:
+def _disk(session: _Session, place: targets.Place, read_back: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": f"{_machine_id(session)}/{place.disk}",
         "unique_id": place.unique_id,
@@ -293,7 +291,7 @@ def _machine_id(session: _Session) -> str:
     return f"own/{session.entry['name']}-{session.software['identity']}"
 
 
-def _make(run: Run, session: _Session, place: Place, read_back: dict[str, Any]) -> None:
+def _make(run: Run, session: _Session, place: targets.Place, read_back: dict[str, Any]) -> None:
     """Make a place, unless it stands; a new one has to be filled, also where one before it was."""
     name = session.entry["name"]
     with contextlib.suppress(DiskbookError):
@@ -328,7 +326,7 @@ def _remove(run: Run, link: Connection, row: Mapping[str, Any]) -> str:
         return targets.remove_folder(link, row["path"])
     entry = run.manifest["replicates"][0]["disks"][row["disk"]]
     filled = any(event["event"] == "prefill" and event["disk_id"] == entry["id"] for event in run.ledger())
-    return targets.remove(link, Place(**entry["place"]), entry["read_back"], filled)
+    return targets.remove(link, targets.Place(**entry["place"]), entry["read_back"], filled)
 
 
 def _mark_removed(run: Run, gone: Mapping[str, Any]) -> None:

@@ -24,7 +24,6 @@ from diskbook.design import scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts import client, files, neighbours, paths
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
-from diskbook.facts.files import write_atomic
 from diskbook.facts.units import now_utc
 from diskbook.results import manifest as manifests
 
@@ -138,7 +137,7 @@ class Run:
         Raises DiskbookError when there is no room, or the folder cannot be written.
         """
         with self._writing():
-            write_atomic(self.folder / name, content)
+            files.write_atomic(self.folder / name, content)
 
     def update_manifest(self, **changes: Any) -> None:
         """Set top-level keys of the manifest."""
@@ -215,7 +214,7 @@ class Run:
         else:
             with self._writing():
                 path.parent.mkdir(exist_ok=True)
-                write_atomic(path, gzip.compress(content, mtime=0))
+                files.write_atomic(path, gzip.compress(content, mtime=0))
         return {"path": str(path.relative_to(self.folder)), "sha256": digest}
 
     def raw_paths(self) -> list[Path]:

@@ -25,7 +25,6 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
 from diskbook.facts.units import MB
 from diskbook.results import attached
-from diskbook.results.attached import GuestRows
 from diskbook.results.run import Run
 from diskbook.stats import credit, platform as platform_metrics
 from diskbook.tools import registry
@@ -120,7 +119,7 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
         if event["event"] == "trial"
     }
     results = _results(events, {number: workload for number, (workload, _) in described.items()}, read_trial)
-    rows = _Rows(guests := GuestRows(manifest))
+    rows = _Rows(guests := attached.GuestRows(manifest))
     for number, event in enumerate(events, 1):
         guests.note(event)
         if event["event"] != "trial":
@@ -150,7 +149,7 @@ def _results(
 class _Rows:
     """Rows of the tables, trial by trial; of one for evidence there are none but its own."""
 
-    guests: GuestRows
+    guests: attached.GuestRows
     trials: list[dict[str, Any]] = field(default_factory=list)
     evidence: list[dict[str, Any]] = field(default_factory=list)
     measured: list[tuple[str, Measurement]] = field(default_factory=list)

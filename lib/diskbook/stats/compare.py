@@ -15,7 +15,6 @@ from diskbook.design.vocabulary import GateStatus, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.stats import ratios
 from diskbook.stats.gates import Gate, attachment
-from diskbook.stats.gates.attachment import Conditioning
 from diskbook.stats.gates.data import DATA, MEMORY
 from diskbook.stats.gates.design import hides_general, of_machines, unpaired
 from diskbook.stats.gates.limits import CAP, NOTHING_SHOWS, SATURATION, without_interval
@@ -68,7 +67,7 @@ def compare(
     consumed_pct: Mapping[tuple[str, str, str], float] | None = None,
     plan: Plan | None = None,
     guest: pd.DataFrame | None = None,
-    conditioning: Mapping[str, Conditioning] | None = None,
+    conditioning: Mapping[str, attachment.Conditioning] | None = None,
     asked: Mapping[str, Asked] | None = None,
     exempt: Exempt | None = None,
 ) -> Compared:

@@ -17,7 +17,6 @@ from diskbook.design.totals import CELL
 from diskbook.design.vocabulary import Label
 from diskbook.facts.units import MB, percent
 from diskbook.stats import expected, limits, saturation
-from diskbook.stats.limits import LIMITS
 
 
 class Diagnosis(StrEnum):
@@ -289,7 +288,7 @@ def _more(row: Mapping[Any, Any]) -> str:
 
 def _caps(trials: pd.DataFrame) -> dict[tuple[str, str], dict[str, float]]:
     """Limits of each cell: those of a volume depend on what is read and written."""
-    known = [limit.column for limit in LIMITS if limit.column in trials]
+    known = [limit.column for limit in limits.LIMITS if limit.column in trials]
     table = trials.groupby(CELL)[known].median().reset_index()
     return {
         (str(row["arm"]), str(row["workload"])): {name: row[name] for name in known}
@@ -336,7 +335,7 @@ def _base_reached(cell: pd.Series, before: float, after: float, on_demand: bool)
     """
     if cell["direction"] == "read" and pd.notna(cell.get("cap_vm_cached_iops")):
         return ""
-    for limit in LIMITS:
+    for limit in limits.LIMITS:
         burst = cell.get(limit.burst_column, math.nan) if limit.burst_column else math.nan
         if not burst > cell.get(limit.column, math.nan) or (on_demand and "disk" in limit.column):
             continue

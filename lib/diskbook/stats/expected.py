@@ -23,7 +23,6 @@ import pandas as pd
 
 from diskbook.design import derived_workloads, schedule
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
-from diskbook.design.schedule import Block
 from diskbook.design.totals import CELL, trial_totals
 from diskbook.design.vocabulary import CreditState
 from diskbook.facts import catalog, neighbours
@@ -78,7 +77,7 @@ def of(scenario: Scenario) -> Evidence:
     return Evidence(chosen, {cell: why for cell, why in every.items() if why})
 
 
-def blocks(scenario: Scenario) -> list[Block]:
+def blocks(scenario: Scenario) -> list[schedule.Block]:
     """Plan the trials for evidence of a scenario; none without `design.evidence_s`."""
     return schedule.evidence_blocks(scenario, of(scenario).cells) if scenario.design.evidence_s else []
 

@@ -28,7 +28,6 @@ from diskbook.facts.units import NS_PER_MS
 from diskbook.stats import ratios
 from diskbook.stats.gates.tool import Cells, generator_gate, offered
 from diskbook.stats.intervals import LEVEL
-from diskbook.stats.ratios import Estimate
 from diskbook.stats.view import Named
 
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999)
@@ -304,13 +303,13 @@ def percentile_ratios(
     return pd.DataFrame(table_rows, columns=RATIO_COLUMNS)
 
 
-def _moved(estimate: Estimate, names: tuple[str, str, str], column: str, cells: Cells) -> str:
+def _moved(estimate: ratios.Estimate, names: tuple[str, str, str], column: str, cells: Cells) -> str:
     """Say why an estimate has no interval where the generator may have moved it; else empty."""
     gate = generator_gate(names[:2], names[2], column, cells, ratios.narrowest([estimate], 0.0))
     return gate.cause if gate.decides else ""
 
 
-def _numbers(estimate: Estimate, all_ios: float, reason: str) -> tuple[float | bool | str, ...]:
+def _numbers(estimate: ratios.Estimate, all_ios: float, reason: str) -> tuple[float | bool | str, ...]:
     """Columns from `ratio` to `reason`."""
     ratio = math.nan if reason == ratios.ONE_REPLICATE else estimate.ratio
     low, high = (math.nan, math.nan) if reason else (estimate.low, estimate.high)

@@ -25,7 +25,6 @@ from scipy import special
 
 from diskbook.facts.nan_equal import NanEqual
 from diskbook.stats import intervals, power, ratios
-from diskbook.stats.intervals import Interval
 
 ALLOWANCE = 1.25
 """Factor on the history's standard deviation."""
@@ -96,8 +95,8 @@ class Moderated(NanEqual):
 class Judged(NamedTuple):
     """Intervals without and with history, and where the run is too noisy for the history."""
 
-    plain: Interval
-    moderated: Interval
+    plain: intervals.Interval
+    moderated: intervals.Interval
     noisier: Any
 
 

@@ -18,9 +18,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.stats.compare import FEW_REPLICATES
 from diskbook.stats.gates import data, design, limits, plan, tool
 from diskbook.stats.gates.attachment import ATTACHMENT, STATE
-from diskbook.stats.gates.data import PLAUSIBLE
 from diskbook.stats.gates.guests import GUEST
-from diskbook.stats.gates.tool import GENERATOR
 
 VERSION = 1
 KEYS = ("arm", "base_arm", "workload", "metric")
@@ -417,7 +415,7 @@ POINTS = (
         "The tool kept its own queue full, its numbers agree with each other and with what was asked for, "
         "and no limit that is not known makes another queue.",
         "measure the same load at queue depth 1 as well; give the machine more CPU or lower the load",
-        (limits.SATURATION, data.LITTLE, PLAUSIBLE),
+        (limits.SATURATION, data.LITTLE, data.PLAUSIBLE),
     ),
     Point(
         17,
@@ -425,7 +423,7 @@ POINTS = (
         "A held rate was kept throughout, and latency counts from when each I/O was due.",
         "offer a lower rate or more depth, with fio, whose log gives every I/O; on Windows, where DiskSpd "
         "measures, compare latencies at queue depth 1 without a rate, or rates",
-        (data.RATE, GENERATOR),
+        (data.RATE, tool.GENERATOR),
         "columns `lat_mean_intended_ms`, `lat_mean_least_ms` and `lat_bound`; closed loops have none",
         _rate,
     ),

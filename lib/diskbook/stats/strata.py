@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from diskbook.stats import ratios
-from diskbook.stats.ratios import Estimate
 
 CLEAR = 1.05
 """Factor by which the second-lowest latency must lie above the lowest for a zone to be called nearest."""
@@ -168,7 +167,7 @@ def _shared(
 
 def by_stratum(
     strata: Strata, replicates: np.ndarray, log_ratios: np.ndarray, level: float
-) -> dict[str, Estimate]:
+) -> dict[str, ratios.Estimate]:
     """Estimate a comparison for each stratum apart, "disks like these"; refused with one replicate.
 
     Parameters

@@ -13,7 +13,6 @@ import pandas as pd
 
 from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
-from diskbook.facts.files import write_atomic
 from diskbook.results import tables
 from diskbook.results.run import now_utc, open_run
 from diskbook.stats.zone_probe import FARTHER, NEAREST, compare, probe as probe_run
@@ -141,7 +140,7 @@ def learn(path: Path, zone: str, probe: Probe, latencies_ms: Sequence[float]) ->
         zones = _read(path) if path.exists() else {}
         entry = {"lat_ms": list(latencies_ms), "emulated": probe.emulated, "time_utc": now_utc()}
         zones = {**zones, zone: {"device": probe.device, "via": probe.via, **entry}}
-        write_atomic(path, json.dumps({"schema": SCHEMA, "zones": zones}, indent=1) + "\n")
+        files.write_atomic(path, json.dumps({"schema": SCHEMA, "zones": zones}, indent=1) + "\n")
     return compare(_logs(zones))
 
 

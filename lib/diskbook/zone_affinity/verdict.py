@@ -20,7 +20,6 @@ from diskbook.facts import quantities, table_writers
 from diskbook.facts.digits import rounded
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.files import write_atomic
-from diskbook.facts.table_writers import Table
 from diskbook.results.run import now_utc
 from diskbook.stats import intervals
 from diskbook.stats.zone_probe import FARTHER, NEAREST
@@ -107,7 +106,7 @@ class Lesson:
     def as_json(self) -> str:
         """The lesson as one JSON object on one line."""
         columns = ["zone", "lat_ms", "ratio", "ci_low", "ci_high", "verdict"]
-        rows = table_writers.as_json(Table.of(self.zones[columns]))
+        rows = table_writers.as_json(table_writers.Table.of(self.zones[columns]))
         about = {"learned": self.zone, "file": self.file, "device": self.probe.device, "zones": rows}
         return json.dumps(rounded({**about, "emulated": self.probe.emulated, "clear": self.clear}))
 

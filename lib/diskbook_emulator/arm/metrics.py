@@ -21,7 +21,6 @@ from diskbook_emulator import load
 from diskbook_emulator.arm.errors import ArmError, bad_request
 from diskbook_emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook_emulator.arm.state import Resource
-from diskbook_emulator.load import Values, Windows
 from diskbook_emulator.types import Activity, Json
 
 MOST_WINDOWS = 20_000
@@ -69,7 +68,7 @@ def _luns(call: Call, metrics: Iterable[Metric]) -> set[str] | None:
     return luns or None
 
 
-def _windows(call: Call, least_s: int) -> Windows:
+def _windows(call: Call, least_s: int) -> load.Windows:
     grain_s = _grain_s(call.query.get("interval", "PT1M"), least_s)
     try:
         start, end = (epoch(call.query[name]) for name in ("starttime", "endtime"))
@@ -79,7 +78,7 @@ def _windows(call: Call, least_s: int) -> Windows:
     count = int(-(-(end - first) // grain_s))
     if not 0 < count <= MOST_WINDOWS:
         raise bad_request("The time span has no window, or too many; ask for less at a time.")
-    return Windows(first, grain_s, count)
+    return load.Windows(first, grain_s, count)
 
 
 def _grain_s(interval: str, least_s: int) -> int:
@@ -119,7 +118,7 @@ def _of_machine(
     machine: Resource,
     asked: list[Metric],
     luns: set[str] | None,
-    windows: Windows,
+    windows: load.Windows,
     activities: list[Activity],
     arrived: float,
     top: int,
@@ -157,8 +156,8 @@ def _of_machine(
 
 
 def _by_lun(
-    metric: Metric, own: list[Activity], activities: list[Activity], windows: Windows
-) -> Iterable[tuple[str, Values]]:
+    metric: Metric, own: list[Activity], activities: list[Activity], windows: load.Windows
+) -> Iterable[tuple[str, load.Values]]:
     """Values by LUN, NaN where no disk was there; disks that took turns at a LUN follow each other."""
     for lun in sorted({item.lun for item in own}):
         total = np.full(windows.count, np.nan)
@@ -173,7 +172,7 @@ def _by_lun(
             yield str(lun), total
 
 
-def _series(values: Values, known: Any, windows: Windows, lun: str | None = None) -> Json:
+def _series(values: load.Values, known: Any, windows: load.Windows, lun: str | None = None) -> Json:
     """One series; as in Azure a window without a value has its time alone. Each window is one sample."""
     data: list[Json] = [{"timeStamp": _iso(start)} for start in windows.starts.tolist()]
     for place in np.flatnonzero(known & ~np.isnan(values)).tolist():

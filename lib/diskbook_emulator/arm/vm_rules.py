@@ -4,7 +4,6 @@ import re
 from datetime import date
 
 from diskbook.facts import catalog
-from diskbook.facts.catalog import NVME, SCSI
 from diskbook.facts.rules import FLEXIBLE_SKUS, VmAsk, machine_violations, ultra_violations
 from diskbook_emulator.arm import errors
 from diskbook_emulator.arm.cleanup import VM
@@ -197,7 +196,7 @@ def _check_os_disk(disk: Json, size: catalog.VmSize) -> None:
 
 def controller_of(storage: Json, size: catalog.VmSize) -> str:
     """Disk controller of a machine: the one asked for, else SCSI where its size has that."""
-    return str(storage.get("diskControllerType") or (NVME if size.nvme_only else SCSI))
+    return str(storage.get("diskControllerType") or (catalog.NVME if size.nvme_only else catalog.SCSI))
 
 
 def _check_controller(asked: object, size: catalog.VmSize) -> None:

@@ -5,10 +5,9 @@ from pathlib import Path
 from diskbook.batch.catalogue import entry as entries, layout, parts
 from diskbook.facts.errors import DiskbookError
 from diskbook.results import run as runs
-from diskbook.results.run import Run
 
 
-def join(run: Run) -> Path:
+def join(run: runs.Run) -> Path:
     """Write what a run measured into the catalogue of the folder it is in, in place of its earlier entry.
 
     Returns the catalogue's folder.
@@ -24,7 +23,7 @@ def join(run: Run) -> Path:
     return folder
 
 
-def join_finished(run: Run) -> str:
+def join_finished(run: runs.Run) -> str:
     """Let a run join that was just analysed; say in a sentence why it did not, "" where it did.
 
     A folder that is not this user's folder of runs gets no catalogue by it; one that it has is kept current.

@@ -18,7 +18,6 @@ import pyarrow.dataset as ds
 from diskbook.batch.catalogue import entry as entries, layout, schema, stored
 from diskbook.batch.catalogue.entry import Entry
 from diskbook.batch.stores import address, fetch
-from diskbook.batch.stores.address import Address
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.results import run as store_runs
@@ -53,7 +52,7 @@ class View:
     sources: Mapping[str, Sequence[str]]
     note: str = ""
     names: Collection[str] | None = None
-    store: Address | None = None
+    store: address.Address | None = None
     left_out: dict[str, str] = field(default_factory=dict)
     _read: dict[str, list[Entry]] = field(default_factory=dict)
 
@@ -146,7 +145,7 @@ def _view(
     there: Sequence[str],
     state_of: Callable[[str], str | None],
     names: Collection[str] | None,
-    store: Address | None,
+    store: address.Address | None,
 ) -> View:
     try:
         files = layout.files(layout.folder_of(folder), "runs", None, names)

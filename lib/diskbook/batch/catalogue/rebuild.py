@@ -11,7 +11,6 @@ from diskbook.batch.stores import address
 from diskbook.facts import files, paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.results import run as runs
-from diskbook.results.run import Run
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def _written(made: Path, folder: Path) -> Rebuilt:
     with parts.Many(made, secrets.token_hex(6)) as many:
         for manifest in sorted(folder.glob("*/manifest.json")):
             try:
-                entry = entries.read(Run(manifest.parent))
+                entry = entries.read(runs.Run(manifest.parent))
             except DiskbookError as error:
                 left_out.append(f"{manifest.parent.name}: {error}")
                 continue

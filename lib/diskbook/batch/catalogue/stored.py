@@ -16,7 +16,6 @@ from diskbook.batch.catalogue import entry as entries, layout, parts, schema
 from diskbook.batch.stores import fetch, lease, record as records
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import Objects, open_objects
-from diskbook.batch.stores.record import Entry, Record
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
@@ -108,11 +107,11 @@ def _write(run: Run, number: int, put: Callable[[str, bytes], object]) -> Mappin
     return {table: len(rows) for table, rows in entry.tables.items()}
 
 
-def _is_same(complete: Record, folder: Path) -> bool:
+def _is_same(complete: records.Record, folder: Path) -> bool:
     """Whether a folder has what a record says, as far as the catalogue reads it."""
     return all(
         complete.files.get(name)
-        == (Entry.of((folder / name).read_bytes()) if (folder / name).exists() else None)
+        == (records.Entry.of((folder / name).read_bytes()) if (folder / name).exists() else None)
         for name in entries.FILES
     )
 

@@ -10,12 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from diskbook.batch.stores import address as addresses, contents, lease, push, record as records
-from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import Objects, open_objects
 from diskbook.batch.stores.record import LEDGER, Entry, State
 from diskbook.facts import files as own_files, paths
 from diskbook.facts.errors import DiskbookError, UsageError, visible
-from diskbook.facts.files import write_atomic
 
 Check = Callable[[Path], None]
 """Raises DiskbookError for a folder that is no run."""
@@ -27,7 +25,7 @@ class AnotherRunError(DiskbookError):
     """The folder and the stored run of its name have grown apart."""
 
 
-def cached(address: Address | str, check: Check = lambda folder: None) -> Path:
+def cached(address: addresses.Address | str, check: Check = lambda folder: None) -> Path:
     """Folder with a run as it was when it was last whole, fetched unless it is here already.
 
     Raises UsageError when there is no run of that address, or none that has ever been whole. Raises
@@ -48,7 +46,7 @@ def cached(address: Address | str, check: Check = lambda folder: None) -> Path:
 
 
 def fetch(
-    address: Address, folder: Path, unfinished: bool = False, check: Check = lambda folder: None
+    address: addresses.Address, folder: Path, unfinished: bool = False, check: Check = lambda folder: None
 ) -> bool:
     """Bring a run into a folder, or one that is there up to date.
 
@@ -77,7 +75,7 @@ def fetch(
     return True
 
 
-def fetch_part(address: Address, folder: Path, belongs: Callable[[str], bool]) -> State:
+def fetch_part(address: addresses.Address, folder: Path, belongs: Callable[[str], bool]) -> State:
     """Bring the ledger of a run and a part of its files, as far as it has come.
 
     - `address`: the run.
@@ -98,7 +96,7 @@ def fetch_part(address: Address, folder: Path, belongs: Callable[[str], bool]) -
     return state
 
 
-def _read(address: Address) -> tuple[Objects, State]:
+def _read(address: addresses.Address) -> tuple[Objects, State]:
     objects = open_objects(address)
     state = lease.read(objects).state
     if not state.number:
@@ -128,7 +126,7 @@ def _part_of(folder: Path) -> Iterator[Path]:
             yield whole
 
 
-def _checked(whole: Path, address: Address, check: Check) -> None:
+def _checked(whole: Path, address: addresses.Address, check: Check) -> None:
     try:
         check(whole)
     except DiskbookError as error:
@@ -156,12 +154,12 @@ def _write(objects: Objects, files: Mapping[str, Entry], ledger: bytes | None, f
     def fetch_one(item: tuple[str, Entry]) -> None:
         path = folder / item[0]
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, push.read(objects, *item))  # another may read or bring the same
+        own_files.write_atomic(path, push.read(objects, *item))  # another may read or bring the same
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         list(pool.map(fetch_one, files.items()))
     if ledger is not None:
-        write_atomic(folder / LEDGER, ledger)
+        own_files.write_atomic(folder / LEDGER, ledger)
 
 
 def _bring_up_to_date(

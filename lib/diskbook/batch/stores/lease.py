@@ -20,7 +20,6 @@ from typing import Any
 
 from diskbook.batch.stores import record as records
 from diskbook.batch.stores.objects import Objects
-from diskbook.batch.stores.record import Kind, Record, State
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, visible
 
@@ -44,7 +43,7 @@ class Log:
     """The log of a run, as far as it has been read."""
 
     objects: Objects
-    state: State = field(default_factory=State)
+    state: records.State = field(default_factory=records.State)
 
     def refresh(self) -> None:
         """Read the records that are new.
@@ -110,7 +109,7 @@ class Hold:
                 "now; nothing more is stored from here: 'diskbook run --resume' goes on when that is mended"
             )
 
-    def append(self, kind: Kind, **fields: Any) -> bool:
+    def append(self, kind: records.Kind, **fields: Any) -> bool:
         """Make the next record of the log.
 
         Returns false when an earlier record of ours, whose answer was lost, has that number: think again.
@@ -182,9 +181,9 @@ def _look(log: Log) -> tuple[tuple[int, bytes], float]:
     return (log.state.number, sign), max(lease_s, 0.1) if 0 < lease_s <= _LONGEST_S else _LONGEST_S
 
 
-def _append(log: Log, token: int, owner: str, kind: Kind, **fields: Any) -> bool:
+def _append(log: Log, token: int, owner: str, kind: records.Kind, **fields: Any) -> bool:
     """Make the next record, unless there is one already."""
-    record = Record(
+    record = records.Record(
         number=log.state.number + 1,
         previous=log.state.digest,
         token=token,

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from diskbook.batch.stores import contents, lease, record as records
 from diskbook.batch.stores.address import Address
-from diskbook.batch.stores.contents import Folder
 from diskbook.batch.stores.lease import Hold
 from diskbook.batch.stores.objects import Objects, open_objects
 from diskbook.batch.stores.record import LEDGER, Entry, State
@@ -56,8 +55,8 @@ def push(folder: Path, store: Address, whole: bool = True) -> Pushed:
     hold = lease.claim(objects)
     try:
         if whole:
-            return complete(hold, Folder(folder))
-        sent, files = store_all(hold, Folder(folder)), hold.log.state.files
+            return complete(hold, contents.Folder(folder))
+        sent, files = store_all(hold, contents.Folder(folder)), hold.log.state.files
         release(hold)
         return Pushed(address, len(files), records.sizes(files.values()), sent, False)
     except BaseException:
@@ -65,7 +64,7 @@ def push(folder: Path, store: Address, whole: bool = True) -> Pushed:
         raise
 
 
-def complete(hold: Hold, folder: Folder) -> Pushed:
+def complete(hold: Hold, folder: contents.Folder) -> Pushed:
     """Store all of a run that is owned, say that it is whole, and let go of it."""
     sent, objects = 0, hold.log.objects
     while True:
@@ -81,7 +80,7 @@ def complete(hold: Hold, folder: Folder) -> Pushed:
             return Pushed(objects.address, len(files), records.sizes(files.values()), sent)
 
 
-def store_all(hold: Hold, folder: Folder) -> int:
+def store_all(hold: Hold, folder: contents.Folder) -> int:
     """Store what is new, also where that takes several records; return how many files were sent."""
     sent = 0
     while True:
@@ -91,7 +90,7 @@ def store_all(hold: Hold, folder: Folder) -> int:
             return sent
 
 
-def store_new(hold: Hold, folder: Folder) -> int:
+def store_new(hold: Hold, folder: contents.Folder) -> int:
     """Store what is new in the folder of a run that is owned; return how many files were sent.
 
     Others may work on the run meanwhile. Manifest and ledger are stored as they were at one moment, and all
@@ -163,7 +162,7 @@ def release(hold: Hold) -> None:
 
 
 def _send(
-    objects: Objects, names: Iterable[str], given: Mapping[str, bytes], folder: Folder, hold: Hold
+    objects: Objects, names: Iterable[str], given: Mapping[str, bytes], folder: contents.Folder, hold: Hold
 ) -> dict[str, Entry]:
     """Store files as given, or as they are now; return the entries of what was stored."""
 

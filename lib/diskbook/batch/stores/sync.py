@@ -13,7 +13,6 @@ from pathlib import Path
 from diskbook.batch.stores import lease, push
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.contents import Folder
-from diskbook.batch.stores.lease import Hold, LeaseLostError
 from diskbook.batch.stores.objects import open_objects
 from diskbook.batch.stores.record import State
 from diskbook.batch.stores.retries import UnreachableError
@@ -32,7 +31,7 @@ _SIGNS = 3
 class Keeper:
     """Stores a run that this process owns, beside what works on it."""
 
-    hold: Hold
+    hold: lease.Hold
     folder: Folder
     lost: Lost
     error: DiskbookError | None = None
@@ -71,7 +70,7 @@ def keeping(
     lease_s: float = lease.LEASE_S,
     prepare: Prepare = lambda state: None,
     is_void: IsVoid = lambda error: False,
-) -> Iterator[Hold]:
+) -> Iterator[lease.Hold]:
     """Own a run in a store for the length of a with block, and keep it there.
 
     - `folder`: the run's folder; what is new in it is stored about every third of a lease.
@@ -143,7 +142,7 @@ def _removed(keeper: Keeper) -> bool:
 
 def _leave(keeper: Keeper) -> None:
     """Store what was done before an error, and let go of the run: it is not whole."""
-    if isinstance(keeper.error, LeaseLostError):
+    if isinstance(keeper.error, lease.LeaseLostError):
         return
     with contextlib.suppress(DiskbookError, OSError):
         push.store_all(keeper.hold, keeper.folder)

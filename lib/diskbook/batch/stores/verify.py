@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from diskbook.batch.stores import lease, push, record as records
 from diskbook.batch.stores.address import Address
 from diskbook.batch.stores.objects import Objects, open_objects
-from diskbook.batch.stores.record import Entry, State
 from diskbook.facts.errors import DiskbookError, UsageError, visible
 
 _AT_ONCE = 8
@@ -73,7 +72,7 @@ def _run(objects: Objects, names: set[str]) -> Verified:
         [name for name in names - {records.place_of(*item) for item in entries} if name.startswith("files/")]
     )
 
-    def fault(item: tuple[str, Entry]) -> str | None:
+    def fault(item: tuple[str, records.Entry]) -> str | None:
         try:
             push.read(objects, *item)
         except DiskbookError as error:
@@ -85,7 +84,7 @@ def _run(objects: Objects, names: set[str]) -> Verified:
     return result
 
 
-def _state(state: State) -> str:
+def _state(state: records.State) -> str:
     if state.holder:
         since = "whole before; " if state.complete else ""
         return f"{since}{visible(state.holder)} works on it"

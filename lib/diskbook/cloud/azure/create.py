@@ -7,7 +7,6 @@ from typing import Any
 from diskbook.cloud.azure import expiry, inspect, keys, offers, private, readback, refusals, requests, witness
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.operation import operation
-from diskbook.cloud.azure.requests import SSH_PORT_TAG
 from diskbook.design.model import PUBLIC, Disk, Machine, Network
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import UnreachableError
@@ -139,7 +138,7 @@ class Maker:
     ) -> dict[str, Any]:
         """Entry of the manifest for a machine, of what Azure says of it and its network."""
         address = address_of(self.clients, self.place.group, f"{self.place.prefix}{name}", nic)
-        port = (made.tags or {}).get(SSH_PORT_TAG)
+        port = (made.tags or {}).get(requests.SSH_PORT_TAG)
         inside = nic.ip_configurations[0].private_ip_address
         route = private.route_entry(self.asked_network, self.clients.cloud.subscription, made.id)
         host = {

@@ -13,10 +13,8 @@ from azure.core.rest import HttpRequest
 
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design import azure_rules
-from diskbook.design.azure_rules import NOTHING_KNOWN, Traits
 from diskbook.design.model import Disk, Scenario
 from diskbook.facts import catalog, disk_options
-from diskbook.facts.catalog import SCSI
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MB
 
@@ -174,7 +172,7 @@ _COMPARED = (
 )
 
 
-def traits(name: str, offer: Offer | None) -> Traits:
+def traits(name: str, offer: Offer | None) -> azure_rules.Traits:
     """Processor, generations and disk controllers of a size, as Azure says them, else as the table has them.
 
     Azure lists no controllers of sizes that have SCSI alone (Azure/SAP-on-Azure-Scripts-and-Utilities, pull
@@ -185,10 +183,10 @@ def traits(name: str, offer: Offer | None) -> Traits:
     if offer is None:
         return known
     controllers = _list(offer, "DiskControllerTypes") or known.controllers
-    return Traits(
+    return azure_rules.Traits(
         offer.capabilities.get("CpuArchitectureType") or known.architecture,
         _list(offer, "HyperVGenerations") or known.generations,
-        controllers or (() if size else (SCSI,)),
+        controllers or (() if size else (catalog.SCSI,)),
     )
 
 
@@ -283,7 +281,7 @@ class Size:
 
     limits: dict[str, float | None]
     accelerated_networking: bool
-    traits: Traits = NOTHING_KNOWN
+    traits: azure_rules.Traits = azure_rules.NOTHING_KNOWN
     differs: str = ""
 
 

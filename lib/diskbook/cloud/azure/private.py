@@ -21,9 +21,7 @@ from diskbook.design.company_rules import Subnet
 from diskbook.design.model import Network, Scenario
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import private_access, tunnel
-from diskbook.hosts.private_access import Jump, Route
 from diskbook.hosts.ssh import Host
-from diskbook.hosts.tunnel import Bastion
 
 SSH_SOURCE = "VirtualNetwork"
 """From where machines without a public address let in SSH."""
@@ -54,19 +52,19 @@ def host_of(machine: Mapping[str, Any], folder: Path) -> Host:
     return Host(**machine["host"], private_key=run_key(folder), route=_route(machine.get("route") or {}))
 
 
-def _route(entry: Mapping[str, str]) -> Route | None:
+def _route(entry: Mapping[str, str]) -> private_access.Route | None:
     if "jump_host" in entry:
         return _jump(entry["jump_host"])
     if "bastion" in entry:
-        return Bastion(entry["bastion"], entry["group"], entry["subscription"], entry["target"])
+        return tunnel.Bastion(entry["bastion"], entry["group"], entry["subscription"], entry["target"])
     return None
 
 
-def _jump(text: str) -> Jump:
+def _jump(text: str) -> private_access.Jump:
     place = company_rules.jump_place(text)
     if place is None:
         raise DiskbookError(f"the run's manifest names the jump host {text!r}, which is none")
-    return Jump(place.host, place.user, place.port)
+    return private_access.Jump(place.host, place.user, place.port)
 
 
 # What is there

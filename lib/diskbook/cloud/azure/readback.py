@@ -5,7 +5,6 @@ from typing import Any
 
 from diskbook.design import model
 from diskbook.facts import catalog, disk_options
-from diskbook.facts.disk_options import OPTIONS, Option
 from diskbook.facts.errors import DiskbookError
 
 
@@ -16,7 +15,7 @@ def disk(resource: Any) -> dict[str, Any]:
         "sku": _plain(resource.sku.name),
         "size_gib": resource.disk_size_gb,
         "zone": (resource.zones or [None])[0],
-        **{option.name: _option(option, resource) for option in OPTIONS},
+        **{option.name: _option(option, resource) for option in disk_options.OPTIONS},
         "tier": resource.tier,
         "network_access": _plain(resource.network_access_policy),
         "public_network_access": _plain(resource.public_network_access),
@@ -24,7 +23,7 @@ def disk(resource: Any) -> dict[str, Any]:
     }
 
 
-def _option(option: Option, resource: Any) -> Any:
+def _option(option: disk_options.Option, resource: Any) -> Any:
     """Value of an option of a managed disk; its default where Azure says nothing."""
     value = resource
     for attribute in option.read.split("."):

@@ -13,9 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from diskbook.clusters.design import fleets
-from diskbook.clusters.design.fleets import DataSet
 from diskbook.clusters.measure import node_steps, volumes
-from diskbook.clusters.measure.node_steps import name_of
 from diskbook.clusters.powershell import steps
 from diskbook.design.model import FLEET, Arm, Volume, Workload
 from diskbook.facts import archives
@@ -82,7 +80,7 @@ def warm_up(rig: Rig) -> bool:
     return bool(sets)
 
 
-def _fill(rig: Rig, volume: Volume, data: DataSet) -> None:
+def _fill(rig: Rig, volume: Volume, data: fleets.DataSet) -> None:
     """Have each machine write its file until it says that all of it is written."""
     tool, what = registry.TOOLS[FLEET], f"warm-up of {volume.name}"
     arm = next(item for item in rig.scenario.arm if item.volume == volume.name)
@@ -120,7 +118,7 @@ def _volumes(
         nodes = entry["nodes"]
         node = owner if aligned else nodes[(nodes.index(owner) + 1) % len(nodes)]
         path = entry.get("fill_path") or entry["path"] if fill else entry["path"]
-        rows.append(steps.FleetVolume(name=entry["volume"], path=path, node=name_of(rig, node)))
+        rows.append(steps.FleetVolume(name=entry["volume"], path=path, node=node_steps.name_of(rig, node)))
     return tuple(rows)
 
 

@@ -21,8 +21,6 @@ from diskbook.cloud.azure.attach import Power
 from diskbook.cloud.azure.clients import Clients
 from diskbook.clusters.design import loss_rules, survival
 from diskbook.clusters.measure import loss_record, node_steps, pools
-from diskbook.clusters.measure.node_steps import name_of
-from diskbook.clusters.measure.pools import Pool
 from diskbook.clusters.powershell import steps
 from diskbook.design.model import Loss, Scenario
 from diskbook.facts.errors import DiskbookError
@@ -47,7 +45,7 @@ PAUSE_S, LEAST_PAUSE_S = 5.0, 0.05  # between two looks at a repair
 class Group:
     """Losses that are one: those of volumes of a pool that lose the same members."""
 
-    pool: Pool
+    pool: pools.Pool
     lost: str
     losses: tuple[Loss, ...]
 
@@ -227,7 +225,7 @@ class _Members:
         rig, common = self.rig, {"volumes": self.volumes, "wait_s": self.wait_s}
         drives = [rig.replicate["pool_disks"][disk] for disks in self.group.drives.values() for disk in disks]
         asked = [{"kind": "disk", "unique_id": drive["unique_id"]} for drive in drives]
-        asked += [{"kind": "node", "node": name_of(rig, node)} for node in self.group.nodes]
+        asked += [{"kind": "node", "node": node_steps.name_of(rig, node)} for node in self.group.nodes]
         return [steps.Loss.model_validate({**common, **each}) for each in asked]
 
     def _step(self, step: str, request: steps.Loss) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import TypeVar
 from diskbook.cloud.azure import requests
 from diskbook.clusters.measure import cluster_account
 from diskbook.clusters.powershell import call, steps
-from diskbook.clusters.powershell.steps import Answer, Request, StepFailed
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.redact import HIDDEN, hide
 from diskbook.hosts.ssh_windows import WindowsConnection
@@ -48,12 +47,12 @@ def run(
     rig: Rig,
     machine: str,
     step: str,
-    request: Request,
+    request: steps.Request,
     *,
     clustered: bool = True,
     wait_s: int = 0,
     connection: WindowsConnection | None = None,
-) -> Answer:
+) -> steps.Answer:
     """Run a step on a machine, as the cluster's account where it reaches other nodes; record it.
 
     - `rig`, `machine`: where.
@@ -65,7 +64,7 @@ def run(
     Raises StepFailed with the node's own sentence; it is recorded first.
     """
     limit_s = LIMIT_S.get(step, OTHERS_S) + wait_s
-    outer: tuple[str, Request] = step, request
+    outer: tuple[str, steps.Request] = step, request
     if clustered and step in AS_TASK:
         password = cluster_account.password(rig.run.folder)
         task = steps.as_task(step, request, cluster_account.ACCOUNT, password)
@@ -73,7 +72,7 @@ def run(
     return _recorded(rig, machine, step, outer, connection or rig.windows(machine), limit_s)
 
 
-def prepare(rig: Rig, machine: str, request: steps.Prepare) -> Answer:
+def prepare(rig: Rig, machine: str, request: steps.Prepare) -> steps.Answer:
     """Make a node ready, restarting it as often as that is due.
 
     Raises StepFailed with the node's own sentence, or when its restart does not end.
@@ -84,7 +83,7 @@ def prepare(rig: Rig, machine: str, request: steps.Prepare) -> Answer:
     while answer.state["restart_due"]:
         away_s = time.monotonic() - began
         if away_s > RESTART_S:
-            raise StepFailed(
+            raise steps.StepFailed(
                 f"{name_of(rig, machine)}: a restart is still due {away_s:.0f} s after it was asked for"
             )
         time.sleep(pause_s)
@@ -97,7 +96,7 @@ def prepare(rig: Rig, machine: str, request: steps.Prepare) -> Answer:
                     rig, machine, "prepare", ("prepare", asked), connection, LIMIT_S["prepare"]
                 )
         except DiskbookError as error:
-            if away_s > (_ERRORS_S if isinstance(error, StepFailed) else RESTART_S):
+            if away_s > (_ERRORS_S if isinstance(error, steps.StepFailed) else RESTART_S):
                 raise
     return answer
 
@@ -123,10 +122,10 @@ def _recorded(
     rig: Rig,
     machine: str,
     step: str,
-    outer: tuple[str, Request],
+    outer: tuple[str, steps.Request],
     connection: WindowsConnection,
     limit_s: float,
-) -> Answer:
+) -> steps.Answer:
     began = time.monotonic()
     changed: tuple[str, ...] = ()
     error = None
@@ -151,7 +150,7 @@ def _recorded(
             )
 
 
-def _without_secrets(text: str, request: Request) -> str:
+def _without_secrets(text: str, request: steps.Request) -> str:
     """A node hides them itself; should it not, they end here."""
     for secret in _secrets(request.model_dump()):
         text = text.replace(secret, HIDDEN)

@@ -12,8 +12,6 @@ from typing import Any
 from diskbook.cloud.azure import private, witness
 from diskbook.cloud.azure.clients import Clients
 from diskbook.clusters.measure import cluster_account, node_steps, pools
-from diskbook.clusters.measure.node_steps import machine_of, name_of
-from diskbook.clusters.measure.pools import Pool
 from diskbook.clusters.powershell import steps
 from diskbook.design.model import Arm, Cluster, Volume
 from diskbook.facts.errors import DiskbookError
@@ -57,7 +55,7 @@ def _prepare(rig: Rig, node: str, peers: tuple[str, ...], subnet: str) -> None:
     request = steps.Prepare(
         account=cluster_account.ACCOUNT,
         password=cluster_account.password(rig.run.folder),
-        nodes=tuple(name_of(rig, name) for name in peers),
+        nodes=tuple(node_steps.name_of(rig, name) for name in peers),
         dns_suffix=DNS_SUFFIX,
         subnet=subnet,
     )
@@ -78,7 +76,7 @@ def _validate(rig: Rig, cluster: Cluster) -> dict[str, Any]:
     request = steps.Validate(
         account=cluster_account.ACCOUNT,
         password=cluster_account.password(rig.run.folder),
-        nodes=tuple(name_of(rig, name) for name in cluster.nodes),
+        nodes=tuple(node_steps.name_of(rig, name) for name in cluster.nodes),
     )
     state = node_steps.run(rig, cluster.nodes[0], "validate", request).state
     number = 1 + sum(path.name.startswith(f"validation-r{rig.number}-") for path in rig.run.raw_paths())
@@ -110,12 +108,12 @@ def _form(rig: Rig, clients: Clients, cluster: Cluster) -> dict[str, Any]:
     request = steps.Cluster(
         account=cluster_account.ACCOUNT,
         password=cluster_account.password(rig.run.folder),
-        nodes=tuple(name_of(rig, name) for name in cluster.nodes),
+        nodes=tuple(node_steps.name_of(rig, name) for name in cluster.nodes),
         name=f"r{rig.number}-{cluster.name}"[:15],
         **vote,
     )
     state = node_steps.run(rig, cluster.nodes[0], "cluster", request).state
-    there = {machine_of(rig, node) for node in state["nodes"]}
+    there = {node_steps.machine_of(rig, node) for node in state["nodes"]}
     if there != set(cluster.nodes):
         raise DiskbookError(
             f"replicate {rig.number}: cluster {cluster.name} has the nodes {', '.join(sorted(there))}, "
@@ -124,20 +122,20 @@ def _form(rig: Rig, clients: Clients, cluster: Cluster) -> dict[str, Any]:
     return {**state, "nodes": list(cluster.nodes)}
 
 
-def _pool_and_volumes(rig: Rig, pool: Pool, disks: tuple[steps.PoolDisk, ...]) -> None:
+def _pool_and_volumes(rig: Rig, pool: pools.Pool, disks: tuple[steps.PoolDisk, ...]) -> None:
     pools.enable(rig, pool, disks)
     for volume in pool.volumes:
         for name in rig.scenario.members_of(volume):
             _volume(rig, pool, volume, name)
 
 
-def _volume(rig: Rig, pool: Pool, volume: Volume, name: str) -> None:
+def _volume(rig: Rig, pool: pools.Pool, volume: Volume, name: str) -> None:
     """Make a volume of an entry, read it back and record it."""
     request = asked(pool.name, volume, _letter(rig, volume, name)).model_copy(update={"name": name})
     clustered = pool.cluster is not None
     state = node_steps.run(rig, pool.first, "volume", request, clustered=clustered).state
     check(f"replicate {rig.number}: volume {name}", request, state)
-    owner = machine_of(rig, state["owner"])
+    owner = node_steps.machine_of(rig, state["owner"])
     if owner not in pool.nodes:
         raise DiskbookError(
             f"replicate {rig.number}: volume {name} is owned by {owner}, which is no node of it"
@@ -262,9 +260,9 @@ def _place(rig: Rig, name: str, owner: str) -> None:
     if entry["cluster"] is None or rig.owners.get(name) == owner:
         return
     rig.owners.pop(name, None)
-    request = steps.Place(volume=entry["volume"], node=name_of(rig, owner))
+    request = steps.Place(volume=entry["volume"], node=node_steps.name_of(rig, owner))
     answer = node_steps.run(rig, entry["nodes"][0], "place", request, wait_s=request.wait_s)
-    now = machine_of(rig, answer.state["owner"])
+    now = node_steps.machine_of(rig, answer.state["owner"])
     if now != owner:
         raise steps.StepFailed(f"volume {name} is owned by {now}, though {owner} was asked for")
     if answer.changed:

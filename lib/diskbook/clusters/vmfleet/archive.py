@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from diskbook.clusters.vmfleet import fleet, names
-from diskbook.clusters.vmfleet.fleet import Machine
 from diskbook.facts import archives, files as files_read
 from diskbook.facts.archives import is_plain_name
 from diskbook.facts.errors import visible
@@ -133,7 +132,7 @@ def _results(files: Mapping[str, bytes], known: Mapping[str, Any], source: str) 
     return {vm: listed[0] for vm, listed in results.items()}
 
 
-def _machine(vm: str, content: bytes, known: Mapping[str, Any] | None, source: str) -> Machine:
+def _machine(vm: str, content: bytes, known: Mapping[str, Any] | None, source: str) -> fleet.Machine:
     place = f"{source}, {visible(vm)}"
     text, flags = files_read.text_of(content)
     parsed = diskspd_xml.parse(text, place)

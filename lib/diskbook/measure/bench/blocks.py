@@ -19,9 +19,8 @@ from diskbook.hosts import nbd
 from diskbook.hosts.device import Device
 from diskbook.hosts.ssh import Connection
 from diskbook.measure.bench import blocks_remote
-from diskbook.measure.bench.blocks_remote import BLOCK
 
-MAX_BLOCKS = REGION_BYTES // BLOCK - 1  # the last one is for the machine that takes over
+MAX_BLOCKS = REGION_BYTES // blocks_remote.BLOCK - 1  # the last one is for the machine that takes over
 
 # Runs what stands in standard input: modules by name, of which the last one is started.
 _START = (

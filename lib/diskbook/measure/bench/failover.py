@@ -32,8 +32,6 @@ from diskbook.facts.units import utc_text
 from diskbook.hosts.device import Device
 from diskbook.hosts.ssh import Connection
 from diskbook.measure.bench import blocks, checks
-from diskbook.measure.bench.blocks import Blocks
-from diskbook.measure.bench.checks import Registrant
 from diskbook.measure.bench.rig import Rig
 from diskbook.results.run import Run
 
@@ -44,7 +42,7 @@ START_S = 60.0
 class BlockWriter(threading.Thread):
     """Writes blocks from a machine, and keeps when each was acknowledged to us."""
 
-    def __init__(self, connection: Connection, device: Device, series: Blocks) -> None:
+    def __init__(self, connection: Connection, device: Device, series: blocks.Blocks) -> None:
         super().__init__(name="drill-writer", daemon=True)
         self._source = connection, device, series
         self.times: list[float] = []  # of block 0, 1, 2 ..., `time.monotonic()`
@@ -186,12 +184,12 @@ class _FailoverTest:
         own = connect.clients_of(rig.run)
         self._failing = Power(own, rig.run, rig.replicate)
         self._clock = StepClock(lambda: clients.saved_s)
-        self._series = Blocks.fresh(rig.scenario, spec.disk)
+        self._series = blocks.Blocks.fresh(rig.scenario, spec.disk)
         self._off: Future[None] | None = None
         self._saved_at_start = 0.0
         self._count = 0  # blocks that were acknowledged
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="drill")
-        self._registered: tuple[Registrant, Registrant] | None = None
+        self._registered: tuple[checks.Registrant, checks.Registrant] | None = None
 
     def __enter__(self) -> "_FailoverTest":
         return self

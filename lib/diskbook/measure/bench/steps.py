@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design import layout, schedule
 from diskbook.design.model import Arm, Scenario, Workload
-from diskbook.design.schedule import Block, PlannedTrial
 from diskbook.facts import neighbours
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB
@@ -124,7 +123,7 @@ def _overwrite(tool: Tool, needed: int, device: Device, written: Measurement | N
 _STEPS = {"prefill": (_fill, FILL_BLOCK_BYTES), "overwrite": (_overwrite, OVERWRITE_BLOCK_BYTES)}
 
 
-def region(rig: Rig, planned: PlannedTrial, attempt: int) -> int:
+def region(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> int:
     """Return where a trial's working set begins; one that is to be the first there gets a place of its own.
 
     The ledger has what was given away, before it is used, so that no trial of a resumed run comes second.
@@ -191,10 +190,10 @@ class Steps:
     def play(self, rig: Rig, clients: Clients) -> None:
         """Play what comes after the blocks."""
 
-    def prepare(self, rig: Rig, block: Block) -> None:
+    def prepare(self, rig: Rig, block: schedule.Block) -> None:
         """Wait for what a block needs, once its disks are attached and filled."""
 
-    def check(self, rig: Rig, block: Block) -> None:
+    def check(self, rig: Rig, block: schedule.Block) -> None:
         """Make sure that a block was measured on what is still whole; raises DiskbookError otherwise."""
 
     def device(self, rig: Rig, arm: Arm, load: Workload) -> Device:

@@ -28,7 +28,6 @@ from typing import Any
 from diskbook.cloud.azure import expiry
 from diskbook.design import attachments, schedule
 from diskbook.design.model import Arm, Scenario, Workload
-from diskbook.design.schedule import Block
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import span
 from diskbook.hosts import guest
@@ -98,7 +97,7 @@ LOOK_AGAIN_S = 30.0
 """A wait is by the clock on the wall, so that it is no longer where this computer slept in between."""
 
 
-def wait_between_blocks(rig: Rig, block: Block) -> bool:
+def wait_between_blocks(rig: Rig, block: schedule.Block) -> bool:
     """Wait until a block is due; tell whether it may begin, which it may not where the run is to stop.
 
     It is due so many hours after the replicate's last block of another round began, whichever session that
@@ -117,7 +116,7 @@ def wait_between_blocks(rig: Rig, block: Block) -> bool:
     return True
 
 
-def _due(rig: Rig, block: Block) -> datetime | None:
+def _due(rig: Rig, block: schedule.Block) -> datetime | None:
     hours = rig.scenario.gap_h
     begun = [
         event["time_utc"]
@@ -135,7 +134,7 @@ def _left_s(due: datetime) -> float:
     return (due - datetime.now(UTC)).total_seconds()
 
 
-def _words(rig: Rig, block: Block, due: datetime) -> str:
+def _words(rig: Rig, block: schedule.Block, due: datetime) -> str:
     hours = rig.scenario.gap_h
     scaled = (
         "" if rig.time_scale == 1 else f", {hours * rig.time_scale * 3600:.0f} s as the emulator plays them"

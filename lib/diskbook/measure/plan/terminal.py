@@ -10,7 +10,6 @@ from diskbook.design import arm_words, attachments, schedule
 from diskbook.design.model import LEAST_EVIDENCE_S, Arm, Scenario, Workload
 from diskbook.design.vocabulary import Provenance, Scope
 from diskbook.facts import arm as arm_facts, disk_options, neighbours, noise_series, table_writers
-from diskbook.facts.arm import DELAYS_S
 from diskbook.facts.catalog import OWN_DISK
 from diskbook.facts.errors import UsageError
 from diskbook.facts.quantities import many
@@ -22,7 +21,6 @@ from diskbook.report.analysis import needs
 from diskbook.report.analysis.prior_runs import PriorRun, history_of, open_prior_run
 from diskbook.report.show import tool as show_tool
 from diskbook.stats import expected, intervals, power, prior_runs, ratio_of_ratios
-from diskbook.stats.prior_runs import Prior
 from diskbook.tools import registry
 from diskbook.tools.protocol import OVERWRITE_BLOCK_BYTES
 
@@ -288,7 +286,7 @@ def _attaches(scenario: Scenario) -> list[str]:
     names = " and ".join(", ".join(sorted(group)) for group in attachments.cycled(scenario))
     settle_s, settling_s = scenario.design.settle_s, durations.settling_s(scenario)
     settles = f"{settle_s:g} s to settle" if settle_s else "no time to settle (design.settle_s = 0)"
-    cycle_s = DELAYS_S["disk-attach"] + DELAYS_S["disk-detach"]
+    cycle_s = arm_facts.DELAYS_S["disk-attach"] + arm_facts.DELAYS_S["disk-detach"]
     text = (
         f"  attached again: {names}, each equally often in a block, {times:.0f} times a replicate, with "
         f"{settles}; about {duration(times * cycle_s + settling_s)} of that time"
@@ -521,12 +519,12 @@ def _history(scenario: Scenario, runs: Sequence[PriorRun], target: Target) -> st
     return "\n".join(lines)
 
 
-def _prior(prior: Prior) -> str:
+def _prior(prior: prior_runs.Prior) -> str:
     sd = percent(math.sqrt(prior.variance))
     return f"s.d. between replicates {sd}, {many(prior.df, 'degree')} of freedom"
 
 
-def _saving(n: int, prior: Prior, target: Target) -> str:
+def _saving(n: int, prior: prior_runs.Prior, target: Target) -> str:
     plain, with_it = prior_runs.expected_half_widths(n, prior)
     dfs = tuple(past.df for past in prior.pasts)
     held = [100 * prior_runs.coverage(n, dfs, factor)[1] for factor in (1.0, prior_runs.TOLERATED)]

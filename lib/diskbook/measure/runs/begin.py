@@ -17,7 +17,6 @@ from diskbook.facts import redact
 from diskbook.facts.errors import UsageError, visible
 from diskbook.report.analysis import companion_files
 from diskbook.results import plan as plans, run as runs, session
-from diskbook.results.run import Run
 
 PACKAGES = ("diskbook", "azure-mgmt-compute", "fabric", "papermill", "pandas", "scipy", "matplotlib")
 LONGEST_NAME = 64  # of the 90 that a resource group's name may have
@@ -33,7 +32,7 @@ def begin(
     emulator: Mapping[str, Any] | None = None,
     azure: Mapping[str, Any] | None = None,
     inventory: Mapping[str, Any] | None = None,
-) -> Run:
+) -> runs.Run:
     """Make the run folder with its manifest, or open it when it is there.
 
     - `name`: name of the run, or path of its folder.
@@ -82,7 +81,7 @@ def check_name(name: str) -> None:
 
 
 def _manifest(
-    run: Run,
+    run: runs.Run,
     scenario: Scenario,
     kind: kinds.CloudKind,
     overrides: dict[str, Any],
@@ -109,7 +108,7 @@ def _manifest(
     }
 
 
-def change_settings(run: Run, file: str | None, settings: Mapping[str, Any]) -> None:
+def change_settings(run: runs.Run, file: str | None, settings: Mapping[str, Any]) -> None:
     """Plan a run again with settings that win over those it was begun with.
 
     - `run`: the run; its manifest gets the new scenario, and its ledger the new plan.
@@ -146,7 +145,7 @@ def _together(earlier: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[s
     return {**earlier, **settings, **({"azure.tags": tags} if tags else {})}
 
 
-def _check_changeable(run: Run) -> None:
+def _check_changeable(run: runs.Run) -> None:
     """Raise UsageError with the reason why a run keeps its settings."""
     standing = [row["name"] for row in run.manifest["resource_groups"] if not row["deleted_utc"]]
     reason = ""
@@ -162,7 +161,7 @@ def _check_changeable(run: Run) -> None:
         raise UsageError(f"--set cannot change run {run.name}: {reason}")
 
 
-def _load(run: Run, file: str | None, overrides: Mapping[str, Any]) -> Scenario:
+def _load(run: runs.Run, file: str | None, overrides: Mapping[str, Any]) -> Scenario:
     """Load the scenario of a run from where it was begun."""
     manifest = run.manifest
     name = run.scenario.name

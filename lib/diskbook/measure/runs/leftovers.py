@@ -15,7 +15,6 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import stage
 from diskbook.measure.runs import scratch_folders, stages
 from diskbook.results import run as runs, session
-from diskbook.results.run import Run
 
 
 def find() -> list[Leftover]:
@@ -24,14 +23,14 @@ def find() -> list[Leftover]:
     return [*of_clouds, *_scratch()]
 
 
-def has_ended(run: Run) -> bool:
+def has_ended(run: runs.Run) -> bool:
     """Whether nobody works on a run, and its machines were not kept, or have expired."""
     if session.is_worked_on(run):
         return False
     return not run.manifest.get("kept", True) or expiry.is_past(run.manifest)
 
 
-def local_runs() -> list[Run]:
+def local_runs() -> list[runs.Run]:
     """Runs in the folder of runs that this client may act on: begun here, unchanged, readable."""
     return [run for run, why_not in _judged() if why_not is None]
 
@@ -41,10 +40,10 @@ def refused_runs() -> list[str]:
     return [why_not for _, why_not in _judged() if why_not]
 
 
-def _judged() -> Iterator[tuple[Run, str | None]]:
+def _judged() -> Iterator[tuple[runs.Run, str | None]]:
     """Runs in the folder of runs, and why nothing is done about one; "" where there is nothing to be done."""
     for path in sorted(runs.runs_root().glob("*/manifest.json")):
-        run = Run(path.parent)
+        run = runs.Run(path.parent)
         try:
             runs.check_no_links(run.folder)
             stands = any(not row["deleted_utc"] for row in run.manifest["resource_groups"])
@@ -76,7 +75,7 @@ def unclosed(cloud: str | None = None) -> Iterator[Leftover]:
             )
 
 
-def _is_unclosed(run: Run) -> bool:
+def _is_unclosed(run: runs.Run) -> bool:
     stand = [row["name"] for row in run.manifest["resource_groups"] if not row["deleted_utc"]]
     if not stand:
         return (run.folder / "keys").exists()
@@ -94,14 +93,14 @@ def own_places() -> Iterator[Leftover]:
             yield Leftover(text, True, partial(_leave_hosts, run))
 
 
-def _leave_hosts(run: Run) -> None:
+def _leave_hosts(run: runs.Run) -> None:
     with session.session(run):
         stages.teardown(run)
     if left := stage.standing_text(run.manifest):
         raise DiskbookError(f"run {run.name} is {left}")
 
 
-def close(run: Run) -> None:
+def close(run: runs.Run) -> None:
     """Tear a run down whose machines are gone, and remove its key."""
     with session.session(run):
         stages.teardown(run)

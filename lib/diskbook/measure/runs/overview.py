@@ -23,7 +23,6 @@ from diskbook.report.analysis import report as reports, write
 from diskbook.report.analysis.run import analyse
 from diskbook.report.post import article
 from diskbook.results import run as runs
-from diskbook.results.run import Run
 
 _CHANGE = re.compile(r"[+-][\d.,]+ %")
 
@@ -78,7 +77,7 @@ def run_rows() -> tuple[list[ListedRun], list[str]]:
     for path in sorted(folder.glob("*/manifest.json")):
         name = path.parent.name
         try:
-            rows.append(_joined_row(folder, known[name]) if name in known else listed(Run(path.parent)))
+            rows.append(_joined_row(folder, known[name]) if name in known else listed(runs.Run(path.parent)))
         except DiskbookError as error:
             unreadable.append(f"{name}: {error}")
     return rows, unreadable
@@ -143,7 +142,7 @@ def _lines(row: ListedRun) -> list[str]:
     ]
 
 
-def listed(run: Run) -> ListedRun:
+def listed(run: runs.Run) -> ListedRun:
     """Describe one run, from its folder."""
     manifest, report = run.manifest, run.folder / "report.html"
     return ListedRun(
@@ -165,7 +164,7 @@ def _place(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _answer(run: Run) -> str:
+def _answer(run: runs.Run) -> str:
     """Answer of a run; "" where it has not been analysed, or what that left is damaged."""
     try:
         return reports.headline(run)

@@ -19,7 +19,6 @@ from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.measure.runs import notebook_process, refused
 from diskbook.measure.runs.execute_notebook import EXIT_USER_ERROR
 from diskbook.measure.runs.progress import Progress
-from diskbook.measure.runs.refused import BrokenStageError
 from diskbook.report.analysis import companion_files
 from diskbook.results.run import Run
 
@@ -124,10 +123,10 @@ def _failure(run: Run, name: str, status: int, log: str, resume: str) -> Diskboo
         advice = refused.ADVICE if refused.is_unmade(run) else again
         return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({advice})")
     if status < 0:
-        return BrokenStageError(f"{name} was killed by {signal.Signals(-status).name} ({again})")
+        return refused.BrokenStageError(f"{name} was killed by {signal.Signals(-status).name} ({again})")
     run.write(f"notebooks/{name}.log", log)
     kept = run.folder / "notebooks" / f"{name}.log"
-    return BrokenStageError(f"{name} ended with status {status}; its output is in {kept} ({again})")
+    return refused.BrokenStageError(f"{name} ended with status {status}; its output is in {kept} ({again})")
 
 
 @contextlib.contextmanager

@@ -39,17 +39,16 @@ from diskbook.measure.runs import debug, looks
 from diskbook.measure.runs.begin import begin
 from diskbook.measure.runs.refused import is_unmade
 from diskbook.results import plan as plans, run as runs, session
-from diskbook.results.run import Run
 
 __all__ = ["begin", "benchmark", "finished", "provision", "running_machines", "teardown"]
 
 
-def finished(run: Run) -> bool:
+def finished(run: runs.Run) -> bool:
     """Whether every planned block has been measured."""
     return run.done("benchmark")
 
 
-def provision(run: Run) -> None:
+def provision(run: runs.Run) -> None:
     """Create machines and disks for what is still to be measured, unless they stand already.
 
     Machines that are gone are replaced by a fresh set, which is a new replicate.
@@ -84,7 +83,7 @@ def provision(run: Run) -> None:
         run.append("stage", stage="provision", requests=dict(clients.requests))
 
 
-def benchmark(run: Run) -> None:
+def benchmark(run: runs.Run) -> None:
     """Do the scenario's checks, measure every block that is not complete, and do the drills and losses.
 
     Raises DiskbookError when the run cannot go on; finished trials are kept and it can be resumed.
@@ -105,14 +104,14 @@ def benchmark(run: Run) -> None:
         run.append("stage", stage="benchmark")
 
 
-def _apart(run: Run, scenario: Scenario, origin: int) -> bool:
+def _apart(run: runs.Run, scenario: Scenario, origin: int) -> bool:
     """Whether something is left to do that comes after the blocks of a replicate."""
     return bool(
         failover.remaining(run, scenario, origin) or steps.of(scenario).is_left(run, scenario, origin)
     )
 
 
-def teardown(run: Run, say: deletion.Say | None = None) -> None:
+def teardown(run: runs.Run, say: deletion.Say | None = None) -> None:
     """Delete what the run created, by reading back; write truth.json first where it was emulated.
 
     Safe to call at any time and more than once.
@@ -145,7 +144,7 @@ def teardown(run: Run, say: deletion.Say | None = None) -> None:
         run.append("stage", stage="teardown")
 
 
-def _leave_own_hosts(run: Run, say: deletion.Say) -> None:
+def _leave_own_hosts(run: runs.Run, say: deletion.Say) -> None:
     """Remove what a run has made on hosts of the user's own."""
     run.check_signed()
     with run.locked(patience_s=20):
@@ -153,7 +152,7 @@ def _leave_own_hosts(run: Run, say: deletion.Say) -> None:
         run.append("stage", stage="teardown")
 
 
-def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say | None) -> None:
+def _delete_all(run: runs.Run, clients: Clients, groups: list[str], say: deletion.Say | None) -> None:
     """Keep the truth, delete the groups, stop the emulator: each also when the ones before failed.
 
     A full disk, for one, is no reason to leave machines standing.
@@ -167,7 +166,7 @@ def _delete_all(run: Run, clients: Clients, groups: list[str], say: deletion.Say
         kinds.of(run).keep_truth(run)
 
 
-def _drop_keys(run: Run, clients: Clients, groups: list[str]) -> None:
+def _drop_keys(run: runs.Run, clients: Clients, groups: list[str]) -> None:
     """Remove the run's keys when no machine is left that they open, also where nothing can be recorded."""
     with contextlib.suppress(AzureError):
         own = [group for group in groups if not inventory.prefix_in(run, group)]
@@ -175,13 +174,13 @@ def _drop_keys(run: Run, clients: Clients, groups: list[str]) -> None:
             shutil.rmtree(run.folder / "keys", ignore_errors=True)
 
 
-def _drop_expired(run: Run, clients: Clients) -> None:
+def _drop_expired(run: runs.Run, clients: Clients) -> None:
     """Delete groups of an earlier session whose machines are down: they cost, and count against the quota."""
     for group in expiry.expired_groups(run.manifest):
         _delete_group(run, clients, group, None)
 
 
-def _drop_unreachable(run: Run, clients: Clients) -> None:
+def _drop_unreachable(run: runs.Run, clients: Clients) -> None:
     """Delete what another client made for the run: its machines' key is there, so they serve nothing."""
     if not keys.has_run_key(run.folder):
         for row in run.manifest["resource_groups"]:
@@ -189,14 +188,14 @@ def _drop_unreachable(run: Run, clients: Clients) -> None:
                 _delete_group(run, clients, row["name"], None)
 
 
-def _delete_group(run: Run, clients: Clients, group: str, say: deletion.Say | None) -> None:
+def _delete_group(run: runs.Run, clients: Clients, group: str, say: deletion.Say | None) -> None:
     expiry.note_found(clients, run, group)
     deletion.delete_group(clients, run, group, say)
     _mark_deleted(run, [group])
 
 
 @contextlib.contextmanager
-def _cloud_told(run: Run) -> Iterator[None]:
+def _cloud_told(run: runs.Run) -> Iterator[None]:
     """Put into one sentence what the cloud refuses, or that it is away, where no operation did so before."""
     try:
         yield
@@ -208,7 +207,7 @@ def _cloud_told(run: Run) -> Iterator[None]:
         raise DiskbookError(f"the cloud {what} ({refusals.message(error)}){again}") from error
 
 
-def running_machines(run: Run, clients: Clients, origin: int) -> dict[str, Any] | None:
+def running_machines(run: runs.Run, clients: Clients, origin: int) -> dict[str, Any] | None:
     """Return the latest machines of a planned replicate if they still stand, with the same disks."""
     manifest = run.manifest
     rows = [row for row in manifest["replicates"] if row["origin"] == origin]
@@ -230,7 +229,7 @@ def _is_running(clients: Clients, row: dict[str, Any]) -> bool:
         return False
 
 
-def _create(run: Run, clients: Clients, scenario: Scenario, missing: list[int]) -> None:
+def _create(run: runs.Run, clients: Clients, scenario: Scenario, missing: list[int]) -> None:
     """Create machines and disks of planned replicates, all in one resource group."""
     manifest = run.manifest
     measured = {event["replicate"] for event in run.ledger() if event["event"] == "trial"}
@@ -262,7 +261,7 @@ def _create(run: Run, clients: Clients, scenario: Scenario, missing: list[int]) 
         raise
 
 
-def _group_row(run: Run, clients: Clients, scenario: Scenario) -> dict[str, Any]:
+def _group_row(run: runs.Run, clients: Clients, scenario: Scenario) -> dict[str, Any]:
     """Entry of the manifest for the group that machines are created in: a new one, or that of the user.
 
     In that all that stands of a run has one prefix and one expiry.
@@ -276,7 +275,7 @@ def _group_row(run: Run, clients: Clients, scenario: Scenario) -> dict[str, Any]
     return standing or {"name": named, "prefix": named_group.new_prefix(), **row}
 
 
-def _drop_incomplete(run: Run, clients: Clients, group: str, numbers: list[int]) -> None:
+def _drop_incomplete(run: runs.Run, clients: Clients, group: str, numbers: list[int]) -> None:
     """Delete at once what replicates have made that did not become complete; with none complete, the group.
 
     A failure is told, and hides none that led here; the teardown deletes the rest.
@@ -293,7 +292,7 @@ def _drop_incomplete(run: Run, clients: Clients, group: str, numbers: list[int])
         _tell_left(run, clients, "what was half made", error)
 
 
-def _tell_left(run: Run, clients: Clients, what: str, error: Exception) -> None:
+def _tell_left(run: runs.Run, clients: Clients, what: str, error: Exception) -> None:
     reason = refusals.message(error) if isinstance(error, AzureError) else str(error)
     clients.tell(f"{what} still stands ({reason}); 'diskbook teardown {run.name}' deletes it")
 
@@ -317,7 +316,7 @@ def at_once(cloud: str, replicates: int) -> int:
     return max(1, min(replicates, (os.cpu_count() or 1) // 2)) if kinds.get(cloud).is_local else replicates
 
 
-def _measure_all(run: Run, scenario: Scenario, left: dict[int, list[schedule.Block]]) -> None:
+def _measure_all(run: runs.Run, scenario: Scenario, left: dict[int, list[schedule.Block]]) -> None:
     """Measure what is left of each replicate; when one fails the others end with their current trial."""
     stop = threading.Event()
     with ThreadPoolExecutor(at_once(run.manifest["cloud"], max(1, len(left)))) as pool:
@@ -334,7 +333,7 @@ def _measure_all(run: Run, scenario: Scenario, left: dict[int, list[schedule.Blo
 
 
 def _measure_replicate(
-    run: Run, scenario: Scenario, origin: int, blocks: list[schedule.Block], stop: threading.Event
+    run: runs.Run, scenario: Scenario, origin: int, blocks: list[schedule.Block], stop: threading.Event
 ) -> None:
     if stop.is_set():  # another has failed before this one began
         return
@@ -350,7 +349,7 @@ def _measure_replicate(
         raise
 
 
-def _drop_failed(run: Run, clients: Clients, origin: int) -> None:
+def _drop_failed(run: runs.Run, clients: Clients, origin: int) -> None:
     """Delete the machines and disks of a replicate that failed, while others end their trials.
 
     As in `_drop_incomplete` a failure is told, and hides none that led here.
@@ -365,7 +364,7 @@ def _drop_failed(run: Run, clients: Clients, origin: int) -> None:
 
 
 def _play(
-    run: Run,
+    run: runs.Run,
     clients: Clients,
     scenario: Scenario,
     origin: int,
@@ -392,7 +391,7 @@ def _play(
         rig.close()
 
 
-def _measure_on_own_hosts(run: Run, blocks: list[schedule.Block]) -> None:
+def _measure_on_own_hosts(run: runs.Run, blocks: list[schedule.Block]) -> None:
     """Measure what is left on hosts of the user's own, where nothing is checked, failed or made but files."""
     if not run.manifest["replicates"]:
         raise DiskbookError(
@@ -413,7 +412,7 @@ def origins(scenario: Scenario) -> range:
     return range(1, scenario.design.replicates + 1)
 
 
-def _mark_deleted(run: Run, groups: list[str]) -> None:
+def _mark_deleted(run: runs.Run, groups: list[str]) -> None:
     rows = run.manifest["resource_groups"]
     run.update_manifest(
         resource_groups=[

@@ -14,15 +14,12 @@ from diskbook.cloud import kinds
 from diskbook.cloud.azure import inventory, named_group, refusals, sweep, teardown
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.expiry import span
-from diskbook.cloud.azure.sweep import Group
 from diskbook.facts import table_writers
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.table_writers import Table
 from diskbook.measure.runs import leftovers, stages
 from diskbook.measure.runs.leftovers import Leftover
 from diskbook.results import run as runs, session
-from diskbook.results.run import Run
-from diskbook.results.session import RunState
 
 Say = Callable[[str], None]
 
@@ -33,7 +30,7 @@ class Place:
 
     title: str
     clients: Clients
-    groups: list[Group]
+    groups: list[sweep.Group]
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ def _only(report: SweepReport, group: str, with_foreign: bool) -> SweepReport:
     return SweepReport(places, [], [])
 
 
-def _of_name(groups: list[Group], name: str, with_foreign: bool) -> list[Group]:
+def _of_name(groups: list[sweep.Group], name: str, with_foreign: bool) -> list[sweep.Group]:
     """Groups of a name, or what several runs have in one, that go since a person has named it."""
     rows = [group for group in groups if group.name.lower() == name.lower()]
     if with_foreign and any(group.prefix for group in rows):
@@ -130,7 +127,7 @@ def remove(report: SweepReport, say: Say) -> list[str]:
     """
     tasks: list[Callable[[], None]] = []
     for place in report.places:
-        by_run: dict[str, list[Group]] = {}
+        by_run: dict[str, list[sweep.Group]] = {}
         for group in place.groups:
             if group.goes and group.label:
                 by_run.setdefault(group.label.run, []).append(group)
@@ -163,7 +160,7 @@ def _place(title: str, clients: Clients) -> Place:
         raise DiskbookError(f"{title}: {refusals.message(error)}") from error
 
 
-def _removal(clients: Clients, groups: list[Group], say: Say) -> Callable[[], None]:
+def _removal(clients: Clients, groups: list[sweep.Group], say: Say) -> Callable[[], None]:
     def task() -> None:
         for group in groups:
             _remove_group(clients, group, say)
@@ -171,7 +168,7 @@ def _removal(clients: Clients, groups: list[Group], say: Say) -> Callable[[], No
     return task
 
 
-def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
+def _remove_group(clients: Clients, listed: sweep.Group, say: Say) -> None:
     """Delete a group if it still is what the list said."""
     name, root = listed.name, runs.runs_root()
     in_named = listed.prefix != ""
@@ -186,10 +183,10 @@ def _remove_group(clients: Clients, listed: Group, say: Say) -> None:
             raise DiskbookError(f"resource group {name} was left alone: it now holds other foreign resources")
         again = f"'diskbook sweep --delete --group {name} --with-foreign'"
         teardown.remove(clients, name, again=again, say=say)
-    run = Run(runs.runs_root() / now.label.run)
+    run = runs.Run(runs.runs_root() / now.label.run)
     # Another group of the same run may have longer to live: then only this one goes.
-    state = session.run_state(run, name) if now.goes else RunState.ABSENT
-    if state in (RunState.ENDED, RunState.KEPT) and leftovers.has_ended(run):
+    state = session.run_state(run, name) if now.goes else session.RunState.ABSENT
+    if state in (session.RunState.ENDED, session.RunState.KEPT) and leftovers.has_ended(run):
         with session.session(run):  # a run that is resumed at this moment is told to wait
             stages.teardown(run, say)
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.
@@ -221,7 +218,7 @@ def _place_text(place: Place) -> str:
     return f"{place.title}:\n{table_writers.text(Table.of(list(map(_row, place.groups))), indent=2)}"
 
 
-def _row(group: Group) -> dict[str, str]:
+def _row(group: sweep.Group) -> dict[str, str]:
     label, now = group.label, datetime.now(UTC)
     row = {"group": group.name, **dict.fromkeys(("run", "owner", "scenario", "age", "expires"), "-")}
     last = {"holds": group.holds, "state": group.state}

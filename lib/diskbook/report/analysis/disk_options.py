@@ -15,7 +15,6 @@ from diskbook.facts.prices import HOURS_A_MONTH, PriceList, from_table, table
 from diskbook.report import figures
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
 from diskbook.report.analysis.run import Analysis, once
-from diskbook.report.figures import Picture
 from diskbook.report.figures.credit import credit as draw_credit
 from diskbook.report.figures.predicted import drives as draw_drives
 from diskbook.report.show import facts, sentences
@@ -158,19 +157,19 @@ def access_times(a: Analysis) -> pd.DataFrame:
 
 
 @once
-def _rates(a: Analysis) -> dict[str, Picture]:
+def _rates(a: Analysis) -> dict[str, figures.Picture]:
     cells = predictions(a)
     loads = {name: (_SLUGS[name], name, *PANELS[name]) for name in PANELS if name in set(cells["workload"])}
     return {name: draw_drives(a.trials, cells, a.looks, load, a.source) for name, load in loads.items()}
 
 
-def rates(a: Analysis, workload: str = WRITES) -> Picture | None:
+def rates(a: Analysis, workload: str = WRITES) -> figures.Picture | None:
     """Figure: rates of all trials of a workload and the predicted limits; None where it was not measured."""
     return _rates(a).get(workload)
 
 
 @once
-def access(a: Analysis) -> Picture:
+def access(a: Analysis) -> figures.Picture:
     """Figure: every trial of single reads."""
     return figures.strip(a.trials, a.looks, a.words, [SINGLE], _access_title(a), a.source)
 
@@ -192,13 +191,13 @@ def _access_title(a: Analysis) -> str:
 
 
 @once
-def burst(a: Analysis) -> Picture:
+def burst(a: Analysis) -> figures.Picture:
     """Figure: the moment a burst credit runs out."""
     scale = a.scenario.scenario.emulated_credit_scale if a.provenance == Provenance.EMULATED else 1.0
     return draw_credit(a.trials, a.tables.series, a.looks, BURST, scale, a.source)
 
 
-def pictures(a: Analysis) -> tuple[Picture, ...]:
+def pictures(a: Analysis) -> tuple[figures.Picture, ...]:
     """Figures of this analysis, in the order of the notebook."""
     load_curve = (a.load_curve,) if a.load_curve else ()
     return (*_rates(a).values(), access(a), *load_curve, a.ratios, burst(a))

@@ -23,7 +23,6 @@ from diskbook.stats.gates import guests
 from diskbook.stats.gates.attachment import Conditioning
 from diskbook.stats.gates.plan import Plan
 from diskbook.stats.plausibility import Asked
-from diskbook.stats.protocol import Conformance, Facts
 from diskbook.tools import record
 
 OF_FLEETS = "fleets write their files in full before each block"
@@ -62,7 +61,7 @@ FILLED, OVERWRITTEN = "prefill", "overwrite"
 """Events of the ledger: what was filled, and what was written over after that, each with its `disk_id`."""
 
 
-def conformances(a: Analysed, plan: Plan | None) -> tuple[Conformance, ...]:
+def conformances(a: Analysed, plan: Plan | None) -> tuple[protocol.Conformance, ...]:
     """Judge every comparison of an analysed run by the protocol, headline comparisons first.
 
     - `a`: the run.
@@ -72,7 +71,7 @@ def conformances(a: Analysed, plan: Plan | None) -> tuple[Conformance, ...]:
     families = protocol.FAMILIES
     ordered = sorted(a.scenario.comparison, key=lambda item: families.index(item.family))
     return tuple(
-        Conformance(
+        protocol.Conformance(
             *_key(item),
             item.family,
             a.provenance,
@@ -117,7 +116,7 @@ def write(a: Analysed) -> Path:
     return a.run.folder / FILE
 
 
-def read(run: Run) -> list[Conformance]:
+def read(run: Run) -> list[protocol.Conformance]:
     """Read protocol.csv of an analysed run; nothing where its analysis wrote none.
 
     Raises DiskbookError when it is damaged.
@@ -156,7 +155,7 @@ def _recorded(a: Analysed, plan: Plan | None) -> _Recorded:
     )
 
 
-def _facts(a: Analysed, recorded: _Recorded, item: Comparison) -> Facts:
+def _facts(a: Analysed, recorded: _Recorded, item: Comparison) -> protocol.Facts:
     # Long: the facts, one after another.
     load = a.scenario.workload_named(item.workload)
     rows = recorded.trials
@@ -165,7 +164,7 @@ def _facts(a: Analysed, recorded: _Recorded, item: Comparison) -> Facts:
     plan = recorded.plan
     n_replicates, is_general = recorded.numbers.get(_key(item), (0, False))
     is_latency = item.metric.startswith("lat")
-    return Facts(
+    return protocol.Facts(
         provenance=a.provenance,
         is_plan_written=None if plan is None else plan.written,
         is_plan_changed=plan is not None and plan.changed,

@@ -12,14 +12,11 @@ import numpy as np
 from diskbook.design.vocabulary import Provenance, Scope, Verdict
 from diskbook.facts.errors import UsageError
 from diskbook.report.comparing import changed, measured, pairs
-from diskbook.report.comparing.changed import Change
-from diskbook.report.comparing.measured import Measured
 from diskbook.report.comparing.pairs import LeftOut, Pair, Paired, estimate_of
 from diskbook.report.figures import Picture, RunSource
 from diskbook.report.figures.runs_forest import runs_forest
 from diskbook.report.show import sentences
 from diskbook.stats import ratio_of_ratios, ratios
-from diskbook.stats.ratio_of_ratios import Spread
 
 LEAST_RUNS = 3
 
@@ -30,7 +27,7 @@ class BetweenRuns:
 
     key: tuple[str, ...]
     family: str
-    spread: Spread
+    spread: ratio_of_ratios.Spread
     has_disks: bool
 
     @property
@@ -78,7 +75,7 @@ def between(pairs: Sequence[Pair]) -> Iterator[BetweenRuns]:
 class Beside:
     """Two runs or more that were compared, each one against the first. Made by `compare`."""
 
-    runs: tuple[Measured, ...]
+    runs: tuple[measured.Measured, ...]
     paired: Paired
 
     @property
@@ -97,7 +94,7 @@ class Beside:
         return "+".join(sorted({item.provenance for item in self.runs}))
 
     @cached_property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[changed.Change]:
         """What is not the same in all runs."""
         names = {name for pair in self.pairs for name in pair.key[:3]}
         return changed.between(self.runs, names)

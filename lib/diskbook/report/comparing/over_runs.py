@@ -17,14 +17,12 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
 from diskbook.facts import neighbours, quantities, table_writers
 from diskbook.facts.errors import UsageError, unknown
-from diskbook.facts.table_writers import Table, wrapped
 from diskbook.report.comparing import measured, pairs
 from diskbook.report.comparing.compared import LEAST_RUNS, BetweenRuns
 from diskbook.report.comparing.measured import KEY
 from diskbook.report.show import sentences
 from diskbook.results.run import scenario_of
 from diskbook.stats import ratio_of_ratios
-from diskbook.stats.ratio_of_ratios import Spread
 
 FAMILIES = ("headline", "exploratory", "control")
 _RUNS = ["run", "provenance", "created_utc", "n_replicates", "scenario_json", "manifest_json"]
@@ -258,7 +256,7 @@ def _between(key: tuple[str, ...], scope: Scope, rows: pd.DataFrame, family: str
         return None
     means, has_disks = usable["mean"].to_numpy(), scope is Scope.THESE
     if has_disks:
-        spread: Spread = ratio_of_ratios.with_their_disks(means)
+        spread: ratio_of_ratios.Spread = ratio_of_ratios.with_their_disks(means)
     else:
         spread = ratio_of_ratios.between_runs(means, usable["se"].to_numpy(), usable["df"].to_numpy())
     return BetweenRuns(key, family, spread, has_disks)
@@ -270,7 +268,7 @@ WIDTH = 80
 def text(over: OverRuns) -> str:
     """All that `diskbook compare --scenario` prints."""
     parts = [_head(over), *("\n".join(_lines(row)) for row in over.rows), "\n".join(_left_out(over))]
-    return wrapped("\n\n".join(filter(None, parts)), WIDTH)
+    return table_writers.wrapped("\n\n".join(filter(None, parts)), WIDTH)
 
 
 def _head(over: OverRuns) -> str:
@@ -318,9 +316,9 @@ def _left_out(over: OverRuns) -> Iterator[str]:
         yield f"  {_runs(item.n_runs)}, {item.what}: {item.why}"
 
 
-def shown(over: OverRuns) -> Table:
+def shown(over: OverRuns) -> table_writers.Table:
     """The rows as readers see them."""
-    return Table.of(
+    return table_writers.Table.of(
         [
             {
                 "Comparison": f"{row.words} ({row.family})",
@@ -343,7 +341,7 @@ def markdown(over: OverRuns) -> str:
 
 def csv(over: OverRuns) -> str:
     """All numbers as CSV."""
-    return table_writers.as_csv(Table.of([record(row) for row in over.rows]))
+    return table_writers.as_csv(table_writers.Table.of([record(row) for row in over.rows]))
 
 
 def record(row: OfRuns) -> dict[str, Any]:

@@ -16,15 +16,13 @@ from diskbook.facts.nan_equal import NanEqual
 from diskbook.facts.units import percent
 from diskbook.report.comparing import measured
 from diskbook.stats import intervals, power, ratio_of_ratios, ratios
-from diskbook.stats.intervals import Interval
-from diskbook.stats.ratio_of_ratios import LEAST_REPLICATES
 from diskbook.stats.strata import UNCLEAR
 
 if TYPE_CHECKING:  # it can analyse, and so imports what takes long
     from diskbook.report.comparing.measured import Measured
 
 Row = Mapping[Any, Any]
-_NAN = Interval(*[np.asarray(math.nan)] * 5)
+_NAN = intervals.Interval(*[np.asarray(math.nan)] * 5)
 _MOST = 99
 
 
@@ -49,7 +47,7 @@ class Pair(NanEqual):
     ratios: tuple[Row, Row]
     scope: Scope
     strata: tuple[str, str]
-    estimate: Interval = _NAN
+    estimate: intervals.Interval = _NAN
     level: float = intervals.LEVEL
     p: float = math.nan
     p_adjusted: float = math.nan
@@ -103,7 +101,7 @@ def pair(runs: Sequence[Measured]) -> Paired:
     return Paired(tuple(_adjusted(pairs)), tuple(left_out))
 
 
-def estimate_of(rows: Row | pd.DataFrame) -> Interval:
+def estimate_of(rows: Row | pd.DataFrame) -> intervals.Interval:
     """Mean log ratio of a run with its standard error and degrees of freedom, from its printed interval.
 
     Of one row of comparisons, or of many at once.
@@ -113,7 +111,7 @@ def estimate_of(rows: Row | pd.DataFrame) -> Interval:
     with np.errstate(all="ignore"):
         mean, low, high = (np.log(np.where(value > 0, value, np.nan)) for value in values)
         t = intervals.quantile(np.asarray(rows["level"], dtype=float), np.where(df > 0, df, np.nan))
-        return Interval(mean, low, high, (high - low) / 2 / t, df)
+        return intervals.Interval(mean, low, high, (high - low) / 2 / t, df)
 
 
 def _any_scope(item: Measured) -> Iterator[tuple[tuple[str, ...], Row]]:
@@ -206,7 +204,7 @@ def _by_letter(draft: Pair) -> list[tuple[str, Row]]:
     return list(zip((draft.first, draft.other), draft.ratios, strict=True))
 
 
-def _estimated(draft: Pair, estimates: tuple[Interval, Interval]) -> Pair:
+def _estimated(draft: Pair, estimates: tuple[intervals.Interval, intervals.Interval]) -> Pair:
     """The pair with its estimate, and with p where it may be judged."""
     estimate = ratio_of_ratios.interval(*estimates, draft.level)
     unjudged = _unjudged(draft)
@@ -222,13 +220,13 @@ def _unjudged(draft: Pair) -> tuple[str, ...]:
         return (
             f"{_and(alone)} {'has' if len(alone) == 1 else 'have'} one replicate: runs have disks of their "
             "own, whose difference is in it, so it holds for these disks and gets no verdict; measure "
-            f"{LEAST_REPLICATES} replicates or more in each run, better 5",
+            f"{ratio_of_ratios.LEAST_REPLICATES} replicates or more in each run, better 5",
         )
-    few = [letter for letter, row in rows if row["n_replicates"] < LEAST_REPLICATES]
+    few = [letter for letter, row in rows if row["n_replicates"] < ratio_of_ratios.LEAST_REPLICATES]
     if few:
         return (
             f"{_and(few)} {'has' if len(few) == 1 else 'have'} 2 replicates, which show too little of their "
-            f"spread for a verdict; measure {LEAST_REPLICATES} or more in each run, better 5",
+            f"spread for a verdict; measure {ratio_of_ratios.LEAST_REPLICATES} or more in each run, better 5",
         )
     for letter, row in rows:
         if row["verdict"] == Verdict.INTERIM:

@@ -19,7 +19,6 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import Notes, capital, html_notes
 from diskbook.report import figures
 from diskbook.report.comparing import measured
-from diskbook.report.comparing.measured import KEY, Measured
 from diskbook.report.comparing.tables import ratio_words
 from diskbook.report.figures.campaign_map import HOURS, STARTS, campaign_map
 from diskbook.report.show import locations, sentences
@@ -104,7 +103,7 @@ def _opened(names: Mapping[str, str]) -> tuple[dict[str, Run], dict[str, str]]:
     return opened, unread
 
 
-def _catalogued(runs: Sequence[Run]) -> dict[Run, Measured]:
+def _catalogued(runs: Sequence[Run]) -> dict[Run, measured.Measured]:
     """Those that a catalogue has as they are; none where it cannot be read, since their folders can."""
     try:
         return measured.catalogued(runs)
@@ -120,7 +119,7 @@ def _in_order(values: pd.Series) -> pd.Series:
     return values.map(order)
 
 
-def _headlines(item: Measured) -> list[dict[Any, Any]]:
+def _headlines(item: measured.Measured) -> list[dict[Any, Any]]:
     """Rows of the headline comparisons in the scenario's order, each in the scope that its answer has."""
     table = sentences.chosen(item.comparisons)
     rows = table[table["family"] == HEADLINE].to_dict("records")
@@ -132,7 +131,7 @@ _NAMED = ("arm", "base_arm", "workload", "metric")
 
 
 def _row(
-    item: Measured,
+    item: measured.Measured,
     label: str,
     row: Mapping[Any, Any],
     questions: Questions,
@@ -153,12 +152,12 @@ def _row(
 
 
 def _question(
-    item: Measured,
+    item: measured.Measured,
     row: Mapping[Any, Any],
     questions: Questions,
 ) -> str:
     """The comparison in words; where an earlier run asked something else by it, with the difference."""
-    key = tuple(str(row[name]) for name in KEY)
+    key = tuple(str(row[name]) for name in measured.KEY)
     now = measured.of(item.scenario, item.manifest, row)
     known = questions.setdefault((item.scenario.name, *key), [])
     for words, question in known:

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from diskbook.design.vocabulary import Scope, Verdict
 from diskbook.facts import quantities, table_writers
-from diskbook.facts.table_writers import Notes, Table, escaped
 from diskbook.facts.units import percent
 from diskbook.report.comparing import changed
 from diskbook.report.comparing.compared import Beside
@@ -89,9 +88,9 @@ def _of_run(row: Row, prefix: str) -> dict[str, Any]:
     return numbers | {f"{prefix}{name}": int(row[name]) for name in ("n_replicates", "n_blocks")}
 
 
-def shown(beside: Beside) -> Table:
+def shown(beside: Beside) -> table_writers.Table:
     """The comparisons as readers see them; notes are footnotes."""
-    several, notes = len(beside.runs) > 2, Notes()
+    several, notes = len(beside.runs) > 2, table_writers.Notes()
     rows = [
         {
             "Comparison": f"{beside.words(pair.key)} ({pair.family})",
@@ -105,7 +104,7 @@ def shown(beside: Beside) -> Table:
         for pair in beside.pairs
     ]
     caption = f"Changes, each run against {beside.runs[0].name} ({beside.provenance})"
-    return Table.of(rows, caption, notes)
+    return table_writers.Table.of(rows, caption, notes)
 
 
 def ratio_words(row: Row) -> str:
@@ -151,28 +150,28 @@ def runs_table(beside: Beside) -> list[dict[str, Any]]:
     ]
 
 
-def _changes(beside: Beside) -> Table:
+def _changes(beside: Beside) -> table_writers.Table:
     """What changed, a column a run."""
     letters = [item.letter for item in beside.runs]
     rows = [
         {"Kind": row.kind, "What": row.what, **dict(zip(letters, row.values, strict=True))}
         for row in beside.changes
     ]
-    return Table.of(rows, f"What changed ({beside.provenance})")
+    return table_writers.Table.of(rows, f"What changed ({beside.provenance})")
 
 
-def _spreads(beside: Beside) -> Table:
+def _spreads(beside: Beside) -> table_writers.Table:
     """Spread between runs, comparison by comparison."""
     rows = [
         {"Comparison": beside.words(item.key), "Spread between runs": item.words} for item in beside.spreads
     ]
-    return Table.of(rows, f"Spread between runs ({beside.provenance})")
+    return table_writers.Table.of(rows, f"Spread between runs ({beside.provenance})")
 
 
-def _left_out(beside: Beside) -> Table:
+def _left_out(beside: Beside) -> table_writers.Table:
     """What was not compared."""
     rows = [{"Run": item.run, "What": item.what, "Why": item.why} for item in beside.left_out]
-    return Table.of(rows, "Not compared")
+    return table_writers.Table.of(rows, "Not compared")
 
 
 def html(beside: Beside) -> Html:
@@ -182,7 +181,7 @@ def html(beside: Beside) -> Html:
 
 def changes(beside: Beside) -> Html:
     """Show what changed, or that nothing did."""
-    note = f"<p>{escaped(beside.remarks)}.</p>" if beside.remarks else ""
+    note = f"<p>{table_writers.escaped(beside.remarks)}.</p>" if beside.remarks else ""
     return Html(note + _or(_changes(beside), "Nothing that the manifests tell."))
 
 
@@ -196,7 +195,7 @@ def left_out(beside: Beside) -> Html:
     return _or(_left_out(beside), "Nothing.")
 
 
-def _or(table: Table, nothing: str) -> Html:
+def _or(table: table_writers.Table, nothing: str) -> Html:
     """Show a table, or what it means that it has no rows."""
     return Html(table_writers.html(table) if table.rows else f"<p>{nothing}</p>")
 
@@ -205,7 +204,7 @@ def markdown(beside: Beside, outcome: Outcome | None = None) -> str:
     """The whole comparison as Markdown."""
     parts = [
         f"**{beside.provenance}**",
-        table_writers.markdown(Table.of(runs_table(beside))),
+        table_writers.markdown(table_writers.Table.of(runs_table(beside))),
         beside.remarks,
         *(table_writers.markdown(table) for table in (_changes(beside), shown(beside), _spreads(beside))),
         table_writers.markdown(_left_out(beside)),
@@ -216,4 +215,4 @@ def markdown(beside: Beside, outcome: Outcome | None = None) -> str:
 
 def csv(beside: Beside) -> str:
     """All numbers as CSV."""
-    return table_writers.as_csv(Table.of(records(beside)))
+    return table_writers.as_csv(table_writers.Table.of(records(beside)))

@@ -9,7 +9,6 @@ from diskbook.facts.table_writers import Notes
 from diskbook.report.comparing import changed, tables
 from diskbook.report.comparing.compared import Beside
 from diskbook.report.comparing.pairs import Pair, label
-from diskbook.report.comparing.tables import Outcome
 from diskbook.results.manifest import origin
 
 WIDTH = 80
@@ -17,7 +16,7 @@ LONGEST = 24
 """Letters of a value that stands beside others in one line."""
 
 
-def brief(beside: Beside, outcome: Outcome | None = None) -> str:
+def brief(beside: Beside, outcome: tables.Outcome | None = None) -> str:
     """What `diskbook compare` prints: the runs, and one line per comparison as benchstat has it."""
     several = len({pair.other for pair in beside.pairs}) > 1
     first = beside.runs[0].letter
@@ -56,7 +55,7 @@ def _line(pair: Pair, *, several: bool) -> tuple[str, ...]:
     return f"{name}{who}", old, new, change, p, tables.n_words(pair).removesuffix(" blocks")
 
 
-def text(beside: Beside, outcome: Outcome | None = None) -> str:
+def text(beside: Beside, outcome: tables.Outcome | None = None) -> str:
     """All that `diskbook compare -v` prints."""
     notes = Notes()
     sections = [

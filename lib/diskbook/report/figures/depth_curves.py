@@ -13,7 +13,6 @@ from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
 from diskbook.facts.units import KIB
 from diskbook.report.figures import scales, style
-from diskbook.report.figures.scales import equal_x, equal_y
 from diskbook.stats import knee
 
 LARGE = 32 * KIB
@@ -77,8 +76,8 @@ def depth_curves(
         for panel, place in zip(axes, places, strict=False):
             _panel(panel, place, (data, caps, knees), {arm: looks[arm] for arm in arms}, queue_depth)
         for unit in {place.unit for place in places}:
-            equal_y([panel for panel, place in zip(axes, places, strict=False) if place.unit == unit])
-        equal_x(axes[: len(places)])
+            scales.equal_y([panel for panel, place in zip(axes, places, strict=False) if place.unit == unit])
+        scales.equal_x(axes[: len(places)])
         across = 1 if style.is_narrow() else 2
         for bottom in axes[-across:]:
             bottom.set_xlabel(f"threads of {queue_depth} outstanding" if queue_depth > 1 else IN_FLIGHT)

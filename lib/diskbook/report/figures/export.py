@@ -23,7 +23,6 @@ from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import UsageError, visible
 from diskbook.facts.files import write_atomic
 from diskbook.report.figures import formats
-from diskbook.report.figures.formats import Theme
 from diskbook.report.figures.style import NARROW_PX, RC, WIDTH_PX, Picture, RunSource, px_per_in
 
 PHONE_PX = 480
@@ -31,7 +30,7 @@ PHONE_PX = 480
 _LAYOUT_DPI = 400.0
 """Letters are as wide there as in an SVG; at those of a page hinting makes them up to 2 % narrower."""
 _UNSHOWN = re.compile(r"^.*?(?=<svg)|<title>.*?</title>|<metadata>.*?</metadata>|(?<=>)\s+(?=<)", re.DOTALL)
-_RENDERED: WeakKeyDictionary[Figure, dict[tuple[str, Theme, int], bytes]] = WeakKeyDictionary()
+_RENDERED: WeakKeyDictionary[Figure, dict[tuple[str, formats.Theme, int], bytes]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Look:
     """How a figure is exported: width in pixels, and theme."""
 
     width_px: int = WIDTH_PX
-    theme: Theme = "auto"
+    theme: formats.Theme = "auto"
 
     @property
     def suffix(self) -> str:
@@ -67,7 +66,7 @@ def data_hash(data: pd.DataFrame) -> str:
     return hashlib.sha256(data_csv(data)).hexdigest()
 
 
-def as_svg(picture: Picture, theme: Theme = "auto") -> bytes:
+def as_svg(picture: Picture, theme: formats.Theme = "auto") -> bytes:
     """Render as SVG. Rendered once."""
     kept, key = _RENDERED.setdefault(picture.figure, {}), ("svg", theme, 0)
     if key not in kept:
@@ -76,7 +75,7 @@ def as_svg(picture: Picture, theme: Theme = "auto") -> bytes:
     return kept[key]
 
 
-def as_png(picture: Picture, theme: Theme = "light", pixels: int = 2) -> bytes:
+def as_png(picture: Picture, theme: formats.Theme = "light", pixels: int = 2) -> bytes:
     """Render as PNG with so many pixels to each of the page; twice as many by default. Rendered once."""
     kept, key = _RENDERED.setdefault(picture.figure, {}), ("png", theme, pixels)
     if key not in kept:
@@ -181,7 +180,7 @@ def _phone(look: Look) -> Look:
 
 
 def _contents(picture: Picture, look: Look, folder: Path) -> Mapping[str, bytes]:
-    light: Theme = "light" if look.theme == "auto" else look.theme
+    light: formats.Theme = "light" if look.theme == "auto" else look.theme
     drawing = as_svg(picture, look.theme)
     contents = (
         drawing,

@@ -10,7 +10,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from diskbook.facts import quantities
-from diskbook.facts.quantities import many
 from diskbook.report.figures import scales, style
 from diskbook.report.figures.scales import percent, value_words
 
@@ -53,9 +52,9 @@ def runs_forest(
         panels[-1].set_xlabel("Change")
     note = _note(data)
     style.decorate(figure, title, note, provenance, source)
-    rows_of = many(len(groups), "comparison")
+    rows_of = quantities.many(len(groups), "comparison")
     caption = style.brief(
-        provenance, f"Changes in {rows_of} of {many(len(names), 'run')}, the first run above."
+        provenance, f"Changes in {rows_of} of {quantities.many(len(names), 'run')}, the first run above."
     )
     description, alt = _description(groups, spreads, names, note), _alt(groups, names, title)
     return style.Picture("runs", title, caption, alt, figure, data, provenance, source, description)
@@ -131,5 +130,5 @@ def _alt(groups: Mapping[str, pd.DataFrame], names: Mapping[str, str], title: st
     ratios = pd.concat(list(groups.values()))["ratio"].dropna()
     ends = [quantities.change(value) for value in (ratios.min(), ratios.max())] if len(ratios) else []
     span = f", changes {' to '.join(dict.fromkeys(ends))}" if ends else ""
-    shown = f"{many(len(groups), 'comparison')} over {many(len(names), 'run')}"
+    shown = f"{quantities.many(len(groups), 'comparison')} over {quantities.many(len(names), 'run')}"
     return f"Forest plot of {shown}, showing: {title}{span}."

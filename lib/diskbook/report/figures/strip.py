@@ -12,7 +12,6 @@ from diskbook.design.schema import EARLY
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.quantities import many
 from diskbook.report.figures import scales, style
-from diskbook.report.figures.scales import equal_x
 from diskbook.stats import limits
 
 SPREAD = 0.72
@@ -47,7 +46,7 @@ def strip(
             _panel(axes, data[data["workload"] == workload], arms, looks)
             axes.set_xlabel("Mean latency of a trial, ms")
             axes.set_title(words.get(workload, workload), loc="left", fontsize=11)
-        equal_x(panels)
+        scales.equal_x(panels)
     note = _note(data, trials)
     provenance = "+".join(sorted(set(trials["provenance"])))
     style.decorate(figure, title, note, provenance, run)

@@ -7,11 +7,9 @@ import pandas as pd
 
 from diskbook.design.vocabulary import WITHHELD, Provenance, Verdict
 from diskbook.facts import quantities
-from diskbook.facts.quantities import many
 from diskbook.facts.table_writers import capital
 from diskbook.report.show import headlines, lead, locations, sentences
 from diskbook.report.show.analysed import Analysed
-from diskbook.report.show.sentences import Row
 
 MOST_ROWS = 12
 """Rows of a post's table; the report has all."""
@@ -56,7 +54,7 @@ def paragraphs(a: Analysed) -> list[str]:
     """Say how many headlines stay open, and what leads to the others that are decided."""
     lines = headlines.of(a.comparisons, a.scenario)
     open_rows = [row for row in lines.rows if not (headlines.is_decided(row) or is_of_limits(row))]
-    number = many(len(lines.rows), "comparison")
+    number = quantities.many(len(lines.rows), "comparison")
     named = "" if a.provenance == Provenance.IMPORTED else " named before the run"
     left = f"Of {number}{named}, {len(open_rows)} stayed open; 'Limits' says why."
     also = "These comparisons were decided as well:" if others(a) else ""
@@ -74,7 +72,7 @@ def of_limits(a: Analysed) -> list[str]:
     ]
 
 
-def what_words(row: Row, a: Analysed) -> str:
+def what_words(row: sentences.Row, a: Analysed) -> str:
     """Name what a comparison measures, e.g. "Write latency at queue depth 1"."""
     if row["metric"] == "lat_mean_ms":
         item = a.scenario.workload_named(row["workload"])
@@ -108,7 +106,7 @@ def table(a: Analysed) -> tuple[pd.DataFrame, str]:
     return frame.drop(columns=empty), f"{what} ({a.provenance}){left}"
 
 
-def change(row: Row) -> str:
+def change(row: sentences.Row) -> str:
     """Write the change of a comparison for a table: with its interval, of limits, or refused."""
     if is_of_limits(row):
         return f"{quantities.change(row['ratio'])}, of limits"
@@ -119,7 +117,7 @@ def change(row: Row) -> str:
     return quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
 
 
-def _row(row: Row, a: Analysed) -> dict[str, str]:
+def _row(row: sentences.Row, a: Analysed) -> dict[str, str]:
     value, base_value = lead.levels_text(row, a.trials)
     arm, base_arm = a.labels[row["arm"]], a.labels[row["base_arm"]]
     return {
@@ -131,7 +129,7 @@ def _row(row: Row, a: Analysed) -> dict[str, str]:
     }
 
 
-def _is_refused(row: Row) -> bool:
+def _is_refused(row: sentences.Row) -> bool:
     return math.isnan(row["ratio"]) or Verdict.of(row["verdict"]) in WITHHELD
 
 
@@ -152,7 +150,7 @@ def _cells(a: Analysed) -> tuple[pd.DataFrame, str]:
     return pd.DataFrame(rows, columns=columns), f"Medians over trials ({a.provenance}){more}"
 
 
-def is_of_limits(row: Row) -> bool:
+def is_of_limits(row: sentences.Row) -> bool:
     """Whether a comparison has a ratio that is one of limits: of rates, where a cell sits on one."""
     is_rate = not str(row["metric"]).startswith("lat")
     return is_rate and Verdict.of(row["verdict"]) in _LIMITS and not math.isnan(row["ratio"])

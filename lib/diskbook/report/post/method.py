@@ -16,7 +16,6 @@ from diskbook.report.post.answer import change, is_of_limits
 from diskbook.report.show import headlines, lead as lead_words, locations, sentences
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import BY_OTHERS, BY_US, OWN_HARDWARE
-from diskbook.report.show.sentences import Row
 from diskbook.results import plan as plans
 
 MOST_NAMES = 6
@@ -175,16 +174,16 @@ def limits(a: Analysed) -> list[str]:
     ]
 
 
-def _has_answer(row: Row) -> bool:
+def _has_answer(row: sentences.Row) -> bool:
     return headlines.is_decided(row) or is_of_limits(row)
 
 
-def _of_lead(row: Row) -> list[str]:
+def _of_lead(row: sentences.Row) -> list[str]:
     reason = sentences.first_reason(row)
     return [f"What weakens the answer? {capital(reason)}."] if reason else []
 
 
-def _undecided(row: Row, a: Analysed) -> str:
+def _undecided(row: sentences.Row, a: Analysed) -> str:
     """Say why a headline is not decided: by its interval, where that covers 0, else by its first reason."""
     what, is_one, *names = lead_words.parts(row, a.scenario, a.labels)
     first, second = (name.removeprefix("on ").removeprefix("from ") for name in names)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from diskbook.report import figures
-from diskbook.report.figures import Picture
 from diskbook.report.show import caveats, conformance, facts, first_screen, html, sentences, tables
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, folded, table
@@ -34,7 +33,7 @@ def section(findings: Sequence[Finding], labels: Mapping[str, str], words: Mappi
     return Html(f"<p>{escaped(total)}</p>{folded('Cell by cell', table(rows, 'What holds each cell'))}")
 
 
-def figure(picture: Picture) -> Html:
+def figure(picture: figures.Picture) -> Html:
     """Show a figure with its caption and its alt text."""
     return Html(figures.html(picture))
 

@@ -12,7 +12,6 @@ from diskbook.facts.table_writers import capital
 from diskbook.report.show import headlines, lead, locations, sentences, tables
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, table
-from diskbook.report.show.sentences import Row
 from diskbook.results import plan as plans
 
 MOST_BARS = 6
@@ -40,7 +39,7 @@ def screen(a: Analysed) -> Html:
     return Html(f'<section class="card" aria-label="Answer">{"".join(parts)}</section>')
 
 
-def _bars(row: Row, a: Analysed) -> str:
+def _bars(row: sentences.Row, a: Analysed) -> str:
     """A bar per arm of the headlines with the load and metric of the one that leads."""
     rows = headlines.of(a.comparisons, a.scenario).rows
     values: dict[str, float] = {}
@@ -68,7 +67,7 @@ def sure(a: Analysed) -> Html:
     return tables.bullets([first, _floor(a), f"{'; '.join(checks)}." if checks else "No check was made."])
 
 
-def _rests_on(row: Row, a: Analysed) -> str:
+def _rests_on(row: sentences.Row, a: Analysed) -> str:
     """Numbers of replicates and blocks, how far they agree, and whether the order was fixed before."""
     blocks = lead.blocks(a.trials, *(str(row[key]) for key in lead.COMPARED_BY))
     by = "replicate" if row["n_replicates"] > 1 else "block"
@@ -138,7 +137,7 @@ def _of_question(comparisons: pd.DataFrame) -> pd.DataFrame:
     return named if is_headline.any() else comparisons
 
 
-def _shown(row: Row, a: Analysed) -> dict[str, str]:
+def _shown(row: sentences.Row, a: Analysed) -> dict[str, str]:
     """One comparison as a row: both values, the change, and what it supports."""
     value, base_value = lead.levels_text(row, a.trials)
     family = "" if row["family"] == "headline" else f"{row['family']}: "
@@ -152,9 +151,9 @@ def _shown(row: Row, a: Analysed) -> dict[str, str]:
     }
 
 
-def _reasons(rows: Iterable[Row], a: Analysed) -> Iterable[str]:
+def _reasons(rows: Iterable[sentences.Row], a: Analysed) -> Iterable[str]:
     """Warnings of headlines, the same one once, with the first of its comparisons and how many more."""
-    groups: dict[str, list[tuple[Row, str]]] = {}
+    groups: dict[str, list[tuple[sentences.Row, str]]] = {}
     for row in rows:
         reason = sentences.first_reason(row)
         if reason:

@@ -14,7 +14,6 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance, Verdict
 from diskbook.facts.table_writers import capital
 from diskbook.report.show import sentences
-from diskbook.report.show.sentences import Row
 
 EMULATED = "On the emulator, "
 """How a sentence begins that may be copied out of an emulated run."""
@@ -32,21 +31,21 @@ class Headlines:
     - `place`: of the one that leads: the first that is decided, else the first.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[sentences.Row, ...]
     place: int
 
     @property
-    def lead(self) -> Row | None:
+    def lead(self) -> sentences.Row | None:
         """The headline that answers; None where there are none."""
         return self.rows[self.place] if self.rows else None
 
     @property
-    def before(self) -> tuple[Row, ...]:
+    def before(self) -> tuple[sentences.Row, ...]:
         """Those that came before it in the order, none of which is decided."""
         return self.rows[: self.place]
 
     @property
-    def others(self) -> tuple[Row, ...]:
+    def others(self) -> tuple[sentences.Row, ...]:
         """All but the one that leads, in order."""
         return self.rows[: self.place] + self.rows[self.place + 1 :]
 
@@ -66,7 +65,7 @@ def ordered(comparisons: pd.DataFrame, scenario: Scenario) -> pd.DataFrame:
     return rows.iloc[pd.Series(places, dtype=int).argsort(kind="stable")]
 
 
-def is_decided(row: Row) -> bool:
+def is_decided(row: sentences.Row) -> bool:
     """Whether a comparison ended in a difference or an equivalence."""
     return Verdict.of(row["verdict"]) in DECIDED
 
@@ -121,7 +120,7 @@ def _none_decided(lines: Headlines) -> str:
     return f"; none of the {number} headlines is decided ({_verdicts(lines.rows)})" if number > 1 else ""
 
 
-def _verdicts(rows: Sequence[Row]) -> str:
+def _verdicts(rows: Sequence[sentences.Row]) -> str:
     """Count verdicts: "2 capped, 1 inconclusive"."""
     counts = Counter(str(Verdict.of(row["verdict"])) for row in rows)
     return ", ".join(f"{number} {verdict}" for verdict, number in counts.items())

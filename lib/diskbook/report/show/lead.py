@@ -13,7 +13,6 @@ from diskbook.design.vocabulary import WITHHELD, Verdict
 from diskbook.facts import quantities
 from diskbook.report.show import headlines, locations, sentences
 from diskbook.report.show.analysed import Analysed
-from diskbook.report.show.sentences import Row
 from diskbook.stats import ratios
 from diskbook.stats.protocol import KEYS
 
@@ -46,12 +45,12 @@ def of_blocks(blocks: pd.DataFrame) -> tuple[float, float]:
     return float(np.exp(means["log_value"])), float(np.exp(means["log_base_value"]))
 
 
-def levels_of_row(row: Row, trials: pd.DataFrame) -> tuple[float, float]:
+def levels_of_row(row: sentences.Row, trials: pd.DataFrame) -> tuple[float, float]:
     """Return the values of both arms of a comparison; NaN where no block measured both."""
     return of_blocks(blocks(trials, *(str(row[key]) for key in COMPARED_BY)))
 
 
-def levels_text(row: Row, trials: pd.DataFrame) -> tuple[str, str]:
+def levels_text(row: sentences.Row, trials: pd.DataFrame) -> tuple[str, str]:
     """Write the values of both arms with their unit."""
     unit = UNITS.get(row["metric"], "ms")
     value, base_value = levels_of_row(row, trials)
@@ -76,7 +75,7 @@ def sentence(a: Analysed) -> str:
     return of_row(row, a)
 
 
-def of_row(row: Row, a: Analysed) -> str:
+def of_row(row: sentences.Row, a: Analysed) -> str:
     """Say one comparison with both values, as fully as its words allow."""
     end = _end(row)
     for start in _starts(row, a):
@@ -86,7 +85,7 @@ def of_row(row: Row, a: Analysed) -> str:
     return whole
 
 
-def _starts(row: Row, a: Analysed) -> Iterator[str]:
+def _starts(row: sentences.Row, a: Analysed) -> Iterator[str]:
     """What was measured with both values, fullest first: whole labels, short ones, without place or depth."""
     load = a.scenario.workload_named(row["workload"])
     arm, base, place = _arms(a.labels[row["arm"]], a.labels[row["base_arm"]])
@@ -103,7 +102,7 @@ def _starts(row: Row, a: Analysed) -> Iterator[str]:
 
 
 def _both(
-    row: Row, a: Analysed, load: Workload, names: tuple[str, str], where: str, *, is_whole: bool
+    row: sentences.Row, a: Analysed, load: Workload, names: tuple[str, str], where: str, *, is_whole: bool
 ) -> str:
     what, is_one = _load(load, is_plain=sentences.is_plain(row), is_whole=is_whole)
     is_rate = row["metric"] in UNITS
@@ -117,7 +116,7 @@ def _both(
     return f"{what}{where} {verb} {value} {first} and {base_value} {second}"
 
 
-def _end(row: Row) -> str:
+def _end(row: sentences.Row) -> str:
     """The change with its interval, and what it supports."""
     verdict, change = Verdict.of(row["verdict"]), change_words(row)
     if verdict in WITHHELD or math.isnan(row["ratio"]):
@@ -131,7 +130,7 @@ def _end(row: Row) -> str:
     return f"{row['verdict']}, {change}"
 
 
-def change_words(row: Row) -> str:
+def change_words(row: sentences.Row) -> str:
     """Write the change of a comparison with its interval: "+146 % (95 % CI 138 to 155 %)"."""
     return quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
 
@@ -173,7 +172,7 @@ class Parts(NamedTuple):
     second: str
 
 
-def parts(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> Parts:
+def parts(row: sentences.Row, scenario: Scenario, labels: Mapping[str, str]) -> Parts:
     """Take a comparison apart, with short names."""
     load = scenario.workload_named(row["workload"])
     arm, base, place = _arms(labels[row["arm"]], labels[row["base_arm"]])
@@ -187,7 +186,7 @@ def parts(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> Parts:
     return Parts(what + place, is_one, first, second)
 
 
-def claim(row: Row, scenario: Scenario, labels: Mapping[str, str]) -> str:
+def claim(row: sentences.Row, scenario: Scenario, labels: Mapping[str, str]) -> str:
     """Say what one comparison found as a title does, without values and intervals."""
     what, is_one, first, second = parts(row, scenario, labels)
     is_rate, verdict = row["metric"] in UNITS, Verdict.of(row["verdict"])

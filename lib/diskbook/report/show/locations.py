@@ -9,7 +9,6 @@ import pandas as pd
 from diskbook.design.vocabulary import Provenance, Scope
 from diskbook.report.show import sentences
 from diskbook.report.show.analysed import Analysed
-from diskbook.report.show.sentences import Row
 
 _LOGICAL = re.compile(r"\bzone ([123])\b(?! \(az)")
 
@@ -54,7 +53,7 @@ def _with_zones(text: str, a: Analysed) -> str:
     return with_physical_zones(text, a.trials)
 
 
-def scope(row: Row | None, a: Analysed) -> str:
+def scope(row: sentences.Row | None, a: Analysed) -> str:
     """Say in plain words what the leading headline speaks of."""
     if row is None:
         return "No headline was named before the run: what stands below is to explore, not to conclude from."

@@ -27,7 +27,6 @@ from diskbook.design.vocabulary import Provenance, Verdict
 from diskbook.facts.units import percent, span
 from diskbook.stats import intervals
 from diskbook.stats.gates import Cell, Gate, failed, farthest, not_assessable, passed
-from diskbook.stats.intervals import Interval
 
 LEVEL = 0.90
 """Level of the intervals: two one-sided tests at 5 % each."""
@@ -48,7 +47,7 @@ class Effect(NamedTuple):
         Number of visits of each arm.
     """
 
-    change: Interval
+    change: intervals.Interval
     early: float
     late: float
     visits: int
@@ -274,7 +273,7 @@ UNKNOWN = Conditioning(filled=False, overwritten=False)
 def state_gate(
     arms: Sequence[str],
     conditioning: Mapping[str, Conditioning],
-    slopes: tuple[Interval, Interval, Interval],
+    slopes: tuple[intervals.Interval, intervals.Interval, intervals.Interval],
     n_blocks: int,
     margin: float,
     provenance: str = "",
@@ -313,7 +312,7 @@ def state_gate(
     return passed(STATE, cause) if known else not_assessable(STATE, cause, _ASK)
 
 
-def drifts(slope: Interval, n_blocks: int, margin: float) -> np.ndarray:
+def drifts(slope: intervals.Interval, n_blocks: int, margin: float) -> np.ndarray:
     """Tell which ratios change over a run by more than the margin, beyond what noise does."""
     changed = np.abs(slope.mean) * max(n_blocks - 1, 0)
     drifting: np.ndarray = (intervals.p_difference(slope) < ALPHA) & (changed > np.log1p(margin))
@@ -326,7 +325,7 @@ def _words(arms: Sequence[str], how: Sequence[Conditioning]) -> str:
     return "; ".join(f"{name} {item.words}" for name, item in zip(arms, how, strict=True))
 
 
-def _slopes(arms: Sequence[str], slopes: Sequence[Interval]) -> str:
+def _slopes(arms: Sequence[str], slopes: Sequence[intervals.Interval]) -> str:
     """Slopes as changes a block, with their intervals."""
     parts = []
     for name, slope in zip((*arms, "their ratio"), slopes, strict=True):

@@ -15,7 +15,6 @@ from diskbook.design.totals import little_error, little_ok, paced, trial_keys, t
 from diskbook.design.vocabulary import GateStatus, Scope, Verdict
 from diskbook.stats import limits
 from diskbook.stats.gates import Cell, Gate, distinct, failed, not_assessable, passed
-from diskbook.stats.limits import cell_codes
 from diskbook.stats.stationarity import rate_changed
 from diskbook.stats.strata import INFERRED, Strata
 
@@ -88,7 +87,7 @@ def cell_checks(
     """
     parts = samples(series)
     totals = _judged(trial_totals(trials) if totals is None else totals, parts)
-    code, names = cell_codes(totals)
+    code, names = limits.cell_codes(totals)
     n_cells = len(names)
     counts = {f"n_{name}": np.bincount(code, totals[name], n_cells).astype(int) for name in _COUNTED}
     draws_credit = counts.pop("n_above_base") > 0
@@ -120,7 +119,7 @@ def interleaving(trials: pd.DataFrame, totals: pd.DataFrame | None = None) -> Pl
     order = rows.sort_values(
         ["started_utc"] if by_clock else ["replicate", "block", "position"], kind="stable"
     )
-    code, names = cell_codes(order)
+    code, names = limits.cell_codes(order)
     place = pd.DataFrame({"replicate": order["replicate"].to_numpy(), "cell": code})
     grouped = place.assign(place=np.arange(len(order))).groupby(["replicate", "cell"])["place"]
     pairs = list(names.itertuples(index=False, name=None))
@@ -153,7 +152,7 @@ def _judged(totals: pd.DataFrame, parts: list[Samples]) -> pd.DataFrame:
     )
     if not parts:
         return judged.assign(change=np.nan, cell_change=np.nan, moved=False, far=False, assessable=False)
-    cells = pd.Series(cell_codes(judged)[0], index=judged["trial"])
+    cells = pd.Series(limits.cell_codes(judged)[0], index=judged["trial"])
     judged = judged.join(rate_changed(parts, cells), on="trial")
     return judged.assign(
         assessable=judged["change"].notna(), moved=judged["moved"].eq(True), far=judged["far"].eq(True)
@@ -229,7 +228,7 @@ def _with_losses(checks: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     """Add failed attempts, places without a finished trial, and rows that occur twice."""
     trial = trial_keys(trials)
     place = [*trial[:-1], *KEYS, "replicate", "block", "repeat"]
-    code, names = cell_codes(trials)
+    code, names = limits.cell_codes(trials)
     ok = (trials["status"] == "ok").to_numpy()
     failed = np.flatnonzero(trials["status"] == "failed")
     failed = failed[~trials.iloc[failed].duplicated(trial).to_numpy()]

@@ -21,7 +21,6 @@ from scipy import special
 from diskbook.design.vocabulary import Verdict
 from diskbook.stats import intervals
 from diskbook.stats.gates import Gate, failed, not_assessable, passed
-from diskbook.stats.intervals import Interval
 from diskbook.stats.ratios import ALPHA
 
 LOOKED_RUNS, PLANNED_RUNS, SEED = 200_000, 20_000, 20_261_122
@@ -89,7 +88,7 @@ def _smallest_p(looks: tuple[int, ...]) -> np.ndarray:
     return np.sort(smallest)
 
 
-def simulated(looks: tuple[int, ...], n_runs: int, effect: float = 0.0) -> Iterator[Interval]:
+def simulated(looks: tuple[int, ...], n_runs: int, effect: float = 0.0) -> Iterator[intervals.Interval]:
     """Simulate runs of normal values with a standard deviation of 1, and yield what each look sees.
 
     What comes between two looks enters as its mean and its sum of squares, which are drawn as they are.

@@ -27,7 +27,6 @@ import azure.core
 
 from diskbook.cloud.azure.recording import recorder
 from diskbook.cloud.azure.recording.pseudonyms import GIVEN, Pseudonyms, kind_of
-from diskbook.cloud.azure.recording.recorder import KEY, Recorder
 from diskbook.cloud.azure.recording.scrub import Scrubber
 from diskbook.facts import archives, arm, catalog, client, paths, redact
 from diskbook.facts.errors import DiskbookError, UsageError
@@ -55,9 +54,9 @@ def scrubber_of(run: Run) -> Scrubber:
     return Scrubber(names, vocabulary(run.manifest), azures_words())
 
 
-def recorder_of(run: Run) -> Recorder | None:
+def recorder_of(run: Run) -> recorder.Recorder | None:
     """Return the recorder of a run that is to be recorded, None for others."""
-    return Recorder(run.append_bytes, scrubber_of(run)) if run.manifest.get(KEY) else None
+    return recorder.Recorder(run.append_bytes, scrubber_of(run)) if run.manifest.get(recorder.KEY) else None
 
 
 def originals(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

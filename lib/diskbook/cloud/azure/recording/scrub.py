@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from diskbook.cloud.azure.recording import pseudonyms
-from diskbook.cloud.azure.recording.pseudonyms import GUID, Pseudonyms, is_pseudonym
 from diskbook.facts import redact
 
 _MOST_BYTES = 64 * 1024**2  # of a packed body; what is larger is replaced whole
@@ -154,7 +153,7 @@ class Scrubber:
     """
 
     def __init__(
-        self, names: Pseudonyms, vocabulary: Collection[str] = (), words: Collection[str] = ()
+        self, names: pseudonyms.Pseudonyms, vocabulary: Collection[str] = (), words: Collection[str] = ()
     ) -> None:
         self.names = names
         self._vocabulary = {word.casefold() for word in vocabulary}
@@ -194,7 +193,7 @@ class Scrubber:
         """Scrub a URL or a resource's id: kinds of resources stay; names, hosts and parameters do not."""
         text = text.strip()
         if not _ADDRESS.match(text):
-            return self.names.give(text, "URL") if text and not is_pseudonym(text) else text
+            return self.names.give(text, "URL") if text and not pseudonyms.is_pseudonym(text) else text
         try:
             parts = urlsplit(re.sub(r"^[/\s]+", "/", text))
             port = f":{parts.port}" if parts.port else ""
@@ -307,9 +306,9 @@ class Scrubber:
 
     def _is_azures(self, word: str) -> bool:
         """Whether a word is one of Azure's own, a number, a time or no word at all."""
-        if not word or is_pseudonym(word) or word.replace(" ", "").casefold() in self._vocabulary:
+        if not word or pseudonyms.is_pseudonym(word) or word.replace(" ", "").casefold() in self._vocabulary:
             return True
-        if GUID.search(word) or self._is_known(word):
+        if pseudonyms.GUID.search(word) or self._is_known(word):
             return False
         known = (_TIME, _NUMBER, _SIZE, _FAMILY, _TYPE, _TIER)
         return any(pattern.fullmatch(word) for pattern in known) or not re.search(r"\w", word)
@@ -321,7 +320,7 @@ class Scrubber:
 
     def _leaf(self, value: str, key: str, parent: str, depth: int) -> str:
         """Scrub a text of JSON by the keys that it stands at."""
-        if not value or is_pseudonym(value):
+        if not value or pseudonyms.is_pseudonym(value):
             return value
         if value.lstrip()[:1] in ("{", "["):
             with contextlib.suppress(ValueError, RecursionError):
@@ -357,7 +356,7 @@ class Scrubber:
 
     def _public(self, value: str, place: str) -> str:
         """Scrub a value at a place that is public: it stays unless its form is private."""
-        if not value or is_pseudonym(value) or value.casefold() in self._vocabulary:
+        if not value or pseudonyms.is_pseudonym(value) or value.casefold() in self._vocabulary:
             return value
         if _ADDRESS.match(value) and not re.search(r"\s", value):
             return self.url(value)
@@ -397,7 +396,7 @@ class Scrubber:
     # --- URLs
 
     def _host(self, host: str) -> str:
-        if not host or is_pseudonym(host) or _HOSTS.fullmatch(host):
+        if not host or pseudonyms.is_pseudonym(host) or _HOSTS.fullmatch(host):
             return host
         domain = _DOMAIN.fullmatch(host)
         if domain is None:
@@ -435,7 +434,7 @@ class Scrubber:
         return self.names.give(segment, "URL")
 
     def _name_in_path(self, segment: str, kind: str) -> str:
-        if is_pseudonym(segment) or segment.casefold() in self._vocabulary:
+        if pseudonyms.is_pseudonym(segment) or segment.casefold() in self._vocabulary:
             return segment
         if _NAMED_WORDS.fullmatch(kind) and self._is_plain(segment):
             return self.names.without_known(segment)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,20 +31,10 @@ def overview() -> documents.Overview:
     """List what there is: scenarios, profiles and runs."""
     from diskbook.measure.runs import overview as runs_overview
 
-    rows = [
-        documents.ScenarioRow(
-            scenario=str(name),
-            question=row["question"],
-            n_arms=row["arms"],
-            n_workloads=row["workloads"],
-            region=row["region"],
-        )
-        for name, row in runs_overview.scenarios().to_dict("index").items()
-    ]
-    listed, unreadable = runs_overview.run_rows()
-    runs = [documents.RunRow(**asdict(row)) for row in listed]
-    profiles = runs_overview.profiles()
-    return documents.Overview(scenarios=rows, profiles=profiles, runs=runs, unreadable=unreadable)
+    rows = [{"scenario": name, **row} for name, row in runs_overview.scenarios().to_dict("index").items()]
+    runs, unreadable = runs_overview.run_rows()
+    content = {"scenarios": rows, "profiles": runs_overview.profiles(), "runs": runs}
+    return documents.Overview.model_validate({**content, "unreadable": unreadable})
 
 
 def plan(
@@ -60,16 +49,7 @@ def plan(
     from diskbook.design import schedule
     from diskbook.measure.plan import sample_size
 
-    costs = [
-        documents.CostRow(
-            what=line.what,
-            count=line.count,
-            hours=line.hours,
-            expected_usd=line.usd,
-            at_worst_usd=line.worst_usd,
-        )
-        for line in (estimate.lines if estimate else ())
-    ]
+    costs = estimate.lines if estimate else ()
     return documents.Plan(
         scenario=scenario.name,
         preset=scenario.preset,
@@ -81,7 +61,7 @@ def plan(
         expected_usd=estimate.usd if estimate else None,
         at_worst_usd=estimate.worst_usd if estimate else None,
         prices=estimate.source if estimate else "",
-        costs=costs,
+        costs=list(map(documents.CostRow.model_validate, costs)),
         needs=_needs(scenario, target, sources),
         words=words,
     )
@@ -94,23 +74,14 @@ def _needs(scenario: Scenario, target: Target, sources: Sources) -> list[documen
         return []
     known, _ = terminal.evidence(scenario, sources)
     ways = sample_size.needs(scenario, known, target, len(sample_size.headline(scenario))).like_these
-    return [
-        documents.NeedRow(
-            n_blocks=way.blocks,
-            n_replicates=way.replicates,
-            n_trials=way.trials,
-            total_s=way.total_s,
-            usd=way.usd,
-        )
-        for way in ways
-    ]
+    return list(map(documents.NeedRow.model_validate, ways))
 
 
 def doctor(subject: str, checks: Sequence[Check]) -> documents.Doctor:
     """Make the document of what the doctor looked at."""
     from diskbook.measure.doctor import all_ok
 
-    rows = [documents.CheckRow(name=check.name, state=check.state, text=check.text) for check in checks]
+    rows = list(map(documents.CheckRow.model_validate, checks))
     return documents.Doctor(of=subject, ok=all_ok(checks), checks=rows)
 
 
@@ -145,26 +116,7 @@ def protocol(name: str, arm: str | None = None, workload: str | None = None) -> 
     from diskbook.report.analysis.run import analyse
 
     a = analyse(name)
-    rows = [
-        documents.ComparisonRow(
-            arm=item.arm,
-            base_arm=item.base_arm,
-            workload=item.workload,
-            metric=item.metric,
-            family=item.family,
-            closed=item.is_closed,
-            missing=[
-                documents.PointRow(
-                    number=lacking.point.number,
-                    name=lacking.point.name,
-                    why=lacking.answer.why,
-                    remedy=lacking.answer.remedy,
-                )
-                for lacking in item.missing
-            ],
-        )
-        for item in why_text.comparisons(a, arm, workload)
-    ]
+    rows = list(map(documents.ComparisonRow.model_validate, why_text.comparisons(a, arm, workload)))
     return documents.Protocol(run=a.run.name, provenance=a.provenance, comparisons=rows)
 
 
@@ -220,7 +172,7 @@ def sweep(report: SweepReport, not_deleted: Sequence[str] = ()) -> documents.Swe
     """
     return documents.Sweep(
         groups=[_group(place.title, group) for place in report.places for group in place.groups],
-        here=[documents.LeftoverRow(what=item.text, goes=item.goes) for item in report.leftovers],
+        here=list(map(documents.LeftoverRow.model_validate, report.leftovers)),
         notes=list(report.notes),
         n_to_go=report.goes,
         not_deleted=list(not_deleted),
@@ -263,8 +215,8 @@ def compare(beside: Beside, outcome: FailOver | None = None) -> documents.Compar
             }
             for item in beside.spreads
         ],
-        "left_out": [asdict(item) for item in beside.left_out],
-        "fail_over": None if outcome is None else outcome._asdict(),
+        "left_out": beside.left_out,
+        "fail_over": outcome,
     }
     return documents.Compare.model_validate(content)
 
@@ -283,7 +235,7 @@ def compare_runs(over: OverRuns) -> documents.CompareRuns:
         comparisons=[
             documents.OverRunsRow(**over_runs.record(row), verdicts=dict(row.verdicts)) for row in over.rows
         ],
-        left_out=[documents.LeftOutRuns(**item._asdict()) for item in over.left_out],
+        left_out=list(map(documents.LeftOutRuns.model_validate, over.left_out)),
     )
 
 

@@ -8,7 +8,7 @@ import json
 import math
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from diskbook.facts.digits import rounded
 
@@ -24,7 +24,7 @@ Number = Annotated[float | None, BeforeValidator(_number)]
 class Record(BaseModel):
     """Keys and values of a part of a document."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True, populate_by_name=True)
 
 
 class Document(Record):
@@ -50,8 +50,8 @@ class ScenarioRow(Record):
 
     scenario: str
     question: str = Field(description="what its runs answer")
-    n_arms: int
-    n_workloads: int
+    n_arms: int = Field(validation_alias="arms")
+    n_workloads: int = Field(validation_alias="workloads")
     region: str
 
 
@@ -110,10 +110,10 @@ class Why(Document):
 class PointRow(Record):
     """A point of the protocol that a comparison lacks."""
 
-    number: int
-    name: str
-    why: str
-    remedy: str
+    number: int = Field(validation_alias=AliasPath("point", "number"))
+    name: str = Field(validation_alias=AliasPath("point", "name"))
+    why: str = Field(validation_alias=AliasPath("answer", "why"))
+    remedy: str = Field(validation_alias=AliasPath("answer", "remedy"))
 
 
 class ComparisonRow(Record):
@@ -124,7 +124,7 @@ class ComparisonRow(Record):
     workload: str
     metric: str
     family: str
-    closed: bool
+    closed: bool = Field(validation_alias="is_closed")
     missing: list[PointRow]
 
 
@@ -215,7 +215,7 @@ class GroupRow(Record):
 class LeftoverRow(Record):
     """Something left on this computer."""
 
-    what: str
+    what: str = Field(validation_alias="text")
     goes: bool
 
 
@@ -519,16 +519,18 @@ class CostRow(Record):
     what: str
     count: Number
     hours: Number = Field(description="null where it is billed by use")
-    expected_usd: Number = Field(description="null where no price is known")
-    at_worst_usd: Number = Field(description="never torn down, until it expires")
+    expected_usd: Number = Field(validation_alias="usd", description="null where no price is known")
+    at_worst_usd: Number = Field(
+        validation_alias="worst_usd", description="never torn down, until it expires"
+    )
 
 
 class NeedRow(Record):
     """One way to reach the precision or power that was asked for, for disks like these."""
 
-    n_blocks: int
-    n_replicates: int
-    n_trials: int
+    n_blocks: int = Field(validation_alias="blocks")
+    n_replicates: int = Field(validation_alias="replicates")
+    n_trials: int = Field(validation_alias="trials")
     total_s: float
     usd: float | None
 

@@ -125,7 +125,6 @@ def limits(size: str, as_json: bool) -> None:
     Each figure has its source and date, one row per attachment (SCSI, NVMe) and kind of disk. MB are 10^6
     bytes. All sizes are in data/limits, as CSV and Parquet (docs/reference/limits.md).
     """
-    from dataclasses import asdict
 
     from diskbook.cli import documents
     from diskbook.facts import catalog, limits as reference, neighbours
@@ -133,7 +132,6 @@ def limits(size: str, as_json: bool) -> None:
     rows = reference.limits_of(catalog.vm_size(size))
     seen = neighbours.seen_caps.caps(rows[0].size)
     if as_json:
-        known = [documents.LimitRow(**asdict(row)) for row in rows]
-        show_json(documents.Limits(rows=known, seen=[documents.SeenCap(**asdict(item)) for item in seen]))
+        show_json(documents.Limits.model_validate({"rows": rows, "seen": seen}))
     else:
         show("\n".join([reference.words(rows), *([""] if seen else []), *(item.words for item in seen)]))

@@ -1,6 +1,5 @@
 """Runs in object storage: `push`, `fetch`, `verify`."""
 
-import dataclasses
 import sys
 from pathlib import Path
 
@@ -56,8 +55,8 @@ def verify(place: str, as_json: bool) -> None:
     if as_json:
         from diskbook.cli import documents
 
-        rows = [documents.StoredRow(**dataclasses.asdict(run)) for run in runs]
-        show_json(documents.Verify(runs=rows, n_faults=sum(len(run.faults) for run in runs)))
+        n_faults = sum(len(run.faults) for run in runs)
+        show_json(documents.Verify.model_validate({"runs": runs, "n_faults": n_faults}))
     if any(run.faults for run in runs):
         sys.exit(1)
 

@@ -63,7 +63,6 @@ class Proxy:
     def first(self, fault: Fault, *methods: str, part: str = "") -> Fault:
         """A fault of the first request of each kind for each object; all others go well.
 
-        - `fault`: what befalls it.
         - `methods`: the kinds; all where none is named.
         - `part`: what the object's name has in it.
         """

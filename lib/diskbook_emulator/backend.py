@@ -42,7 +42,6 @@ class LocalBackend:
 
     - `folder`: state folder of the emulator. Machines known from before keep addresses and host keys, disks
       their data; none runs or is attached until the control plane says so again. Burst credit is full again.
-    - `name`: the emulator's name.
     - `model`: what it plays; machines and disks are named for its seed by the book (see `Book.entity`).
     - `plugin`: the compiled nbdkit plugin.
     """

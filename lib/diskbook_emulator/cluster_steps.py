@@ -33,7 +33,6 @@ _YEAR = re.compile(r"20\d\d")
 def answer(call: Call, step: str, request: Mapping[str, Any], inner: str = "") -> Json | None:
     """Carry a step out; returns what it prints, or None where it was killed.
 
-    - `call`: where and as whom.
     - `step`, `request`: what, in the words of `machines.cluster.steps`.
     - `inner`: what the script within `task` is on this machine: "ours", "missing" or "other".
     """

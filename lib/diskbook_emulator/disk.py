@@ -205,7 +205,6 @@ class Export(Server):
     - `socket`, `plugin`, `work_dir`, `model`, `epoch_s`, `threads`: as of a `Server`.
     - `backing`: file with the disk's data; made, sparse, when missing. Other exports may use it at the same
       time.
-    - `size_bytes`: size of the disk.
     - `disk_limits`: limits file of the disk, shared by all the machines that share it.
     - `vm_uncached`, `vm_cached`: limits files of the VM's two paths. Without a host cache in `model` all I/O
       takes the uncached one.

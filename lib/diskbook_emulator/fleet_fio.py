@@ -51,7 +51,6 @@ def job_file(line: Arguments, members: Sequence[Member], seed: int) -> str:
     """Write the job file of a fleet: DiskSpd's line, once for each machine.
 
     - `line`: what each machine does.
-    - `members`: the machines.
     - `seed`: of the offsets; fio draws others in each thread.
     """
     sections = ["[global]", "thread", "log_unix_epoch=1"]

@@ -117,7 +117,6 @@ def make(name: str, folder: Path | None) -> Path:
 def made_to_start(name: str, folder: Path | None, patience_s: float) -> Iterator[Path]:
     """Make the state folder, and hold it so that nobody else starts an emulator in it.
 
-    - `name`, `folder`: as for `make`.
     - `patience_s`: how long to wait for another start of the name.
 
     Raises UsageError as `make`, or when another start takes longer.

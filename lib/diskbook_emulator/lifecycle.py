@@ -129,7 +129,6 @@ def start(
 def stop(name: str, keep_state: bool = False) -> None:
     """Stop an emulator and remove its state, also of one that was killed.
 
-    - `name`: the emulator.
     - `keep_state`: keep its folder, so that `start` resumes it.
 
     Raises UsageError: there is no such emulator.

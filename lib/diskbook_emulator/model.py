@@ -124,7 +124,6 @@ class Model:
     ) -> ExportModel:
         """Return the numbers of a disk attached to a machine.
 
-        - `vm`, `disk`: the machine and the disk.
         - `caching`: none, ReadOnly or ReadWrite.
         - `attachment`: how many times this disk was attached to this machine before.
         - `block`: block of the run, from 1: where the noise clock stands.

@@ -23,7 +23,6 @@ from diskbook_emulator.volumes import Layout, expected_write_ms
 def played(model: Model, book: Book, sessions: Callable[[Attachment], list[Session]]) -> dict[str, Any]:
     """Return population and realised truth of all machines, disks and attachments, also of those gone.
 
-    - `model`, `book`: what the emulator plays, and what it remembers.
     - `sessions`: gives the sessions of an attachment, those of a disk in use as well.
     """
     vms = {**book.gone, **book.vms}

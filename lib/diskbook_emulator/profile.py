@@ -381,7 +381,6 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
     """Check a profile document and turn it into a :class:`Profile`.
 
     - `document`: as read from TOML, `extends` already resolved.
-    - `name`: the profile's name.
     - `where`: the file, for error messages.
     """
     try:

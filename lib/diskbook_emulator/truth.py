@@ -34,7 +34,6 @@ def build_truth(response: Mapping[str, Any], trials: Iterable[TrialWindow]) -> d
 
     - `response`: what the emulator's truth endpoint answered, read at the end of the run, before teardown or
       after.
-    - `trials`: the trials of the run.
 
     Returns `emulator` (name, profile, seed, noise, caps, attach, disks), `machines`, `disks`, `attachments`
     (population and realised means, ms, one entry a machine and disk), `volumes` (see `volume_truth`) and

@@ -24,7 +24,6 @@ class VolumeServer(Server):
     - `socket`, `plugin`, `work_dir`, `epoch_s`, `threads`: as of a `Server`; the plugin is that of
       `VOLUME_SOURCE`.
     - `layout`: the volume's layout file, shared by the servers of all nodes.
-    - `node`: number of the node.
     - `flush`, `trial_log`: what a flush costs, and the noise of trials.
     """
 
@@ -53,7 +52,6 @@ class Volume:
     """A volume on its disks: made, and told what fails and what returns.
 
     - `path`: its layout file; made, with the files of its disks, when there is none.
-    - `layout`, `model`: where its copies lie, and what it plays.
     - `witness`: whether its cluster has one.
 
     Raises DiskbookError: a disk's file cannot be made.

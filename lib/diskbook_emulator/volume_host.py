@@ -26,7 +26,6 @@ class VolumeHost:
 
     - `folder`: state folder of the emulator.
     - `book`: what there is; read here.
-    - `model`: what is played.
     - `exports`: has the files and limits of disks.
     - `cache`: folder of compiled plugins.
     """

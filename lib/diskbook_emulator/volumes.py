@@ -145,7 +145,6 @@ def slabs_taken(layout: Layout) -> NDArray[np.int64]:
 def lost_bands(tier: Tier, clean: NDArray[np.bool_]) -> int:
     """Count the bands of which something can be had from no row.
 
-    - `tier`: the tier.
     - `clean`: whether each place can be read, of the shape of `tier.members`.
     """
     if tier.parity:  # a row tells one column from all its others

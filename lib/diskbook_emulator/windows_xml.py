@@ -45,8 +45,6 @@ def document(
     - `asked`: its arguments; one target.
     - `size_bytes`: of the target.
     - `measured`: what fio measured instead.
-    - `ended`: when.
-    - `computer`: where.
     """
     lines = [
         "<Results>",

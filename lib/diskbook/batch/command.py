@@ -44,7 +44,6 @@ def batch_of(matrix: Matrix, engine: Engine, shelf: Shelf, *, ask: bool) -> Batc
 def run(matrix: Matrix, stream: TextIO, place: places.Place | None = None) -> dict[str, Any]:
     """Run a batch, or the rest of it; return its outcome as `summary.content` has it.
 
-    - `matrix`: the batch.
     - `stream`: takes the table.
     - `place`: where it runs; by default what its file says.
 

@@ -95,7 +95,6 @@ class DaskEngine:
     A run on Azure takes a thread of a worker. An emulated one takes two of its cores besides for each
     replicate that is measured at once, and one on hosts of the user's own a worker's `host`.
 
-    - `cluster`: where.
     - `folder`: for the logs, one a run.
     - `store`: where runs are kept; None where the workers share this machine's folder of runs.
     - `jobs`: how many runs at most at once; None for what the workers take.

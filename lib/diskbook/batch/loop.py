@@ -54,8 +54,6 @@ Tell = Callable[[str, Row], None]
 class Batch:
     """Runs the items of a batch.
 
-    - `items`: what to run, in order.
-    - `engine`: where.
     - `limit_usd`: for all together; None where nothing binds.
     - `price`: what is still to be paid for one of them (`price.pricing`).
     - `shelf`: where its runs are looked for, by default among those of this machine.

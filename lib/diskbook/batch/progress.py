@@ -20,7 +20,6 @@ _EVERY_S = 1.0
 class Table:
     """Writes the table: the same lines on a terminal and in a log; a terminal has a last line that moves.
 
-    - `batch`: what it shows.
     - `stream`: where to; standard error where the answer is JSON.
     """
 

@@ -50,7 +50,6 @@ class Standing:
 def of(item: Item, run: runs.Run | None = None) -> Standing:
     """Look at the folder of a run.
 
-    - `item`: the run.
     - `run`: its folder, or as much of it as is here; by default among the runs of this machine.
 
     Raises DiskbookError when the folder holds another run than the name says, or is damaged.

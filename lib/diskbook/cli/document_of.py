@@ -42,7 +42,6 @@ def plan(
 ) -> documents.Plan:
     """Make the document of a plan.
 
-    - `scenario`, `target`, `sources`: as for `plan.text.plan_text`.
     - `estimate`: what it costs; None on hosts of one's own.
     - `words`: what is printed without --json.
     """

@@ -133,8 +133,6 @@ limit_numbers = _all(
 def refuse_given(ctx: click.Context, names: Collection[str], why: str) -> None:
     """Refuse options that the user has given and that the command would not use.
 
-    - `ctx`: of the command.
-    - `names`: names of the parameters.
     - `why`: follows the options, e.g. "cannot change a run that has begun".
 
     Raises UsageError with the options as the user wrote them.

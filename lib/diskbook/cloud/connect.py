@@ -70,7 +70,6 @@ def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path)
 
     - `asked`: `hosts`, a file; or `folder`, of this machine, by default the run's own folder.
     - `scenario`: from `hosts_file.as_own`.
-    - `run_folder`: of the run.
 
     Raises UsageError with one sentence on what is wrong with the file, or does not fit the scenario.
     """

@@ -111,7 +111,6 @@ def _label(row: Any, number: int) -> str:
 def every(raw: Mapping[str, Any], find: Callable[[Tables], list[Mistake]]) -> list[str]:
     """Return a sentence for each mistake.
 
-    - `raw`: the tables of the file.
     - `find`: returns mistakes of such tables, all or the first; an empty list if there are none.
     """
     rest, texts = _Rest(raw), []

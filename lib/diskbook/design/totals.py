@@ -102,7 +102,6 @@ def measured_rows(trials: pd.DataFrame) -> pd.DataFrame:
 def trial_totals(trials: pd.DataFrame, rows: pd.DataFrame | None = None) -> pd.DataFrame:
     """Add reads and writes of each trial.
 
-    - `trials`: table of a run.
     - `rows`: `measured_rows(trials)`, where it is known already.
 
     Returns one row a finished trial: the columns of `trials` (NaN where one is not there), with `iops`,

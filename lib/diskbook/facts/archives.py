@@ -64,7 +64,6 @@ def unpack(
 ) -> dict[str, bytes]:
     """Unpack plain files into memory: none twice, and all together no larger than a bound.
 
-    - `content`: the archive.
     - `source`: its name, for messages.
     - `most_bytes`, `most_files`, `most_of_file`: bytes of the archive, packed and unpacked; files in it;
       bytes of each.

@@ -343,7 +343,6 @@ def disk_limits(
 ) -> DiskLimits:
     """Limits of a disk with these settings.
 
-    - `sku`, `size_gib`: what the disk is.
     - `bursting`: on-demand bursting (Premium SSD above 512 GiB).
     - `performance_plus`: the option of that name (513 GiB or more).
     - `tier`: performance tier chosen above the one of its size, e.g. P50; Premium SSD only.

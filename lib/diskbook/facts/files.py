@@ -183,7 +183,6 @@ class _Limited(io.RawIOBase):
 def open_packed(path: Path, name: str = "", most: int | None = None, *, packed: bool = True) -> BinaryIO:
     """Open a file for reading, which raises `TooLargeError` past a limit, and `BrokenError` where it must.
 
-    - `path`: the file.
     - `name`: how messages name it; by default by its path.
     - `most`: bytes, unpacked; by default `STREAMED`.
     - `packed`: whether it is packed with gzip.

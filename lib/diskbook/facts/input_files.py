@@ -60,7 +60,6 @@ MOST_TOML_BYTES = MIB
 def read_toml(path: Path, missing: str) -> dict[str, Any]:
     """Read a TOML file.
 
-    - `path`: the file.
     - `missing`: what to say where there is none.
 
     Raises UsageError when there is none, or it cannot be read, is too large, or is not TOML.

@@ -51,7 +51,6 @@ SSH_CONFIG = "DISKBOOK_SSH_CONFIG"
 def seconds_from_environment(variable: str, usual: float, most: float) -> float:
     """Read how long something may take, s.
 
-    - `variable`: name of the environment variable.
     - `usual`: what holds where it is not set, or empty.
     - `most`: the longest that is allowed, s; more is taken for as much.
 

@@ -65,11 +65,7 @@ class VmAsk:
 
 
 def disk_violations(disk: DiskAsk, region: catalog.Region) -> list[Violation]:
-    """Rules a disk by itself breaks in a region, the most basic first.
-
-    - `disk`: the disk as asked for.
-    - `region`: where it is to be made.
-    """
+    """Rules a disk by itself breaks in a region, the most basic first."""
     if disk.sku not in catalog.sku_names():
         known = ", ".join(catalog.sku_names())
         return [Violation("sku", "sku", f"there is no disk SKU '{disk.sku}'; take one of {known}")]

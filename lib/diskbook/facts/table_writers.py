@@ -198,7 +198,6 @@ def _html_cell(value: Any) -> str:
 def text(table: Table, indent: int = 0, first_width: int | None = None) -> str:
     """Write for a terminal: columns in line, numbers to the right, notes below.
 
-    - `table`: what to write.
     - `indent`: spaces before each line.
     - `first_width`: letters of the first column; longer cells go on in the next line. By default as many as
       they have.

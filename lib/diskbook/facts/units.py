@@ -125,7 +125,6 @@ def epoch(text: str) -> float:
 def utc_text(epoch_s: float, timespec: str = "seconds") -> str:
     """Write seconds since the Unix epoch as ISO 8601 text in UTC.
 
-    - `epoch_s`: the time.
     - `timespec`: how finely, as `datetime.isoformat` takes it.
     """
     return datetime.fromtimestamp(epoch_s, UTC).isoformat(timespec=timespec)

@@ -104,9 +104,7 @@ def mistakes(
 ) -> list[Mistake]:
     """Say each of pydantic's findings in one sentence.
 
-    - `error`: what pydantic raised.
     - `record`: what the file was to be.
-    - `raw`: what the file holds.
     - `wording`: the words of this kind of file.
     """
     rows = error.errors()

@@ -69,7 +69,6 @@ def at_lun(connection: Connection, lun: int, *, size_bytes: int, patience_s: flo
 def ours(connection: Connection, lun: int, *, size_bytes: int, unique_id: str) -> OwnDisk:
     """Return the disk at a LUN once it is certain that this run created it; mark it at first use.
 
-    - `connection`: to the machine.
     - `lun`: where Azure says that the disk is.
     - `size_bytes`, `unique_id`: of the disk that was created, as Azure read them back.
 
@@ -160,7 +159,6 @@ class OsDisk:
 def find(connection: Connection, needed_bytes: int, folder: str = FOLDER, system: str = "/") -> OsDisk:
     """Return the ephemeral OS disk of a machine.
 
-    - `connection`: to the machine.
     - `needed_bytes`: size of the file that is to be measured.
     - `folder`: where the file lies.
     - `system`: a place on the OS disk.

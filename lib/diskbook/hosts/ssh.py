@@ -69,7 +69,6 @@ class OnUnreachable(Protocol):
 class Connection:
     """An SSH connection to one machine, made again when it breaks.
 
-    - `host`: the machine.
     - `on_unreachable`: called when it does not answer: it may have another address by now, or have been
       stopped.
     """

@@ -285,7 +285,6 @@ class Outcome:
 def build(runs: Path, target: Path, url: str = "") -> Outcome:
     """Write the site of all runs of a folder, in place of an earlier one.
 
-    - `runs`, `target`: folders of the runs and of the site.
     - `url`: public address of the site's folder: pages then carry a description and an Open Graph card.
 
     Raises UsageError when the target is a folder of something else. Raises DiskbookError when there is no

@@ -240,7 +240,6 @@ def _key(event: Event) -> tuple[Any, ...]:
 def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
     """Return the content of a raw file as the tool wrote it.
 
-    - `folder`: the run folder.
     - `entry`: `path` in it, and `sha256` of the uncompressed bytes, as the ledger has them.
 
     Raises DiskbookError when the file is missing, damaged, too large, or not what was measured.

@@ -76,7 +76,6 @@ def build(
     Trials of a block that was not completed have the status incomplete_block, those right after an attach
     have "early"; a failed attempt keeps one row with direction "none", its error and no numbers.
 
-    - `run`: the run folder.
     - `changed`: manifest to use in place of the run's own, e.g. with other limits.
     - `measured`: results of trials that were just written to the run's folder, which need not be read again.
 

@@ -148,7 +148,6 @@ def create_app(settings: Settings, backend: Backend, state_path: Path) -> Starle
     the backend, with their disks. The plane itself is `app.state.plane`; call its `close` after serving.
 
     - `settings`: subscription, token, time scale, delays, faults.
-    - `backend`: the machines' side.
     - `state_path`: SQLite file of the state, made if missing.
 
     Raises UsageError if a fault in the settings cannot be understood.

@@ -129,9 +129,6 @@ def check_change(
 ) -> None:
     """Raise Azure's error when an existing disk does not take a change.
 
-    - `old`: the disk as it is.
-    - `before`, `after`: what it is, and what is asked for.
-    - `region`: where it is.
     - `in_use`: whether it is attached to a machine that is not deallocated.
     """
     if before.zone != after.zone:

@@ -62,7 +62,6 @@ class Operations:
 
         - `kind`: name of its delay, e.g. "disk-attach".
         - `target`: id of the resource it is about.
-        - `work`: what it does.
         - `output`: id of a resource that is its result.
         """
         op_id = str(uuid.uuid4())

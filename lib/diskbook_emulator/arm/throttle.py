@@ -101,7 +101,6 @@ class Buckets:
 
     - `time_scale`: length of a second of Azure's, in seconds of the clock; with 0 buckets are always full.
     - `share`: part of a policy's buckets that is in force (`faults.Faults.bucket_share`).
-    - `now`: the clock.
     """
 
     def __init__(

@@ -64,9 +64,6 @@ def name_of(folder: Path) -> str:
 def read(run: Run, tables: Collection[str] = tuple(schema.TABLES)) -> Entry:
     """Read a run as the catalogue holds it; one that is not analysed yet has no comparisons.
 
-    - `run`: its folder.
-    - `tables`: those that are wanted.
-
     Raises DiskbookError when something of it is damaged, or it changes all the time.
     """
     for _ in range(_ATTEMPTS):

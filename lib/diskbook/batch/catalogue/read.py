@@ -63,8 +63,6 @@ class View:
 
         - `table`: "runs", "comparisons", "trials" or "bins" (`schema`); bins of many runs do not fit memory:
           take `batches`.
-        - `scenario`: name of a scenario.
-        - `columns`: those that are wanted.
         """
         names = [*(columns or schema.TABLES[table].names), "scenario"]
         fresh = [

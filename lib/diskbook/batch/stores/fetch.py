@@ -50,7 +50,6 @@ def fetch(
 ) -> bool:
     """Bring a run into a folder, or one that is there up to date.
 
-    - `address`: the run.
     - `folder`: its folder; one that is there must be an earlier or later state of the same run.
     - `unfinished`: as far as it has come, also where it is not whole.
     - `check`: called with the run's manifest, ledger and new files, before any of it gets into `folder`.
@@ -78,7 +77,6 @@ def fetch(
 def fetch_part(address: addresses.Address, folder: Path, belongs: Callable[[str], bool]) -> State:
     """Bring the ledger of a run and a part of its files, as far as it has come.
 
-    - `address`: the run.
     - `folder`: where to; it then is no whole run, and nothing resumes it. Not made where there is no run
       yet.
     - `belongs`: whether a file belongs to the part, by its path.

@@ -44,7 +44,6 @@ class Pushed:
 def push(folder: Path, store: Address, whole: bool = True) -> Pushed:
     """Copy a run into a store; readers see all of it or what was there before.
 
-    - `folder`: the run's folder.
     - `store`: where its folder goes.
     - `whole`: whether it is finished: readers see it from then on.
 

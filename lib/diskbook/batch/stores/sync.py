@@ -74,7 +74,6 @@ def keeping(
     """Own a run in a store for the length of a with block, and keep it there.
 
     - `folder`: the run's folder; what is new in it is stored about every third of a lease.
-    - `address`: the run in the store.
     - `lost`: called once, from another thread, when the run must not be worked on any more.
     - `is_whole`: asked at the end: whether the run is finished, so that readers may see it.
     - `lease_s`: for how long the run is taken for owned without a sign of life.

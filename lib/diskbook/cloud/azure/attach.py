@@ -157,7 +157,6 @@ class Power:
         """Have a machine fail, and wait until Azure says that it is off.
 
         - `failure`: crash: power cut (`skipShutdown`); stop: shutdown, its place is kept; deallocate.
-        - `machine`: its scenario name.
 
         Raises DiskbookError with Azure's own message.
         """

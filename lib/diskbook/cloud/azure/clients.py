@@ -143,7 +143,6 @@ class Clients:
 
     They take bodies as plain dicts in wire names, which the SDK's annotations do not allow for.
 
-    - `cloud`: which Azure.
     - `tell`: takes a line for the user where a request has to wait; by default it is printed.
     - `recorder`: records what is sent and answered, if the run is to be recorded.
     """

@@ -84,7 +84,6 @@ class Maker:
         - `name`: the machine's name in Azure.
         - `spec`: the machine as the scenario asks for it.
         - `parts`: ids of `subnet`, `group` (the security group) and, with a public one, `address`.
-        - `size`: what the machine's size can do.
         """
         accelerated = spec.accelerated_networking and size.accelerated_networking
         address = parts.get("address")

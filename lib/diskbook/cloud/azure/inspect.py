@@ -44,7 +44,6 @@ print(json.dumps(results))
 def inspect_machine(folder: Path, spec: Machine, machines: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Sign in to a machine, wait until it is set up, and ask what only it can tell.
 
-    - `folder`: of the run.
     - `spec`: the machine as the scenario asks for it.
     - `machines`: entries of the manifest of all machines of its replicate, by scenario name. `reached_at` is
       where other machines reach one.

@@ -135,7 +135,6 @@ def new_group(clients: Clients, run: Run, number: int) -> str:
 def check_owner(clients: Clients, run: Run, group: Any) -> None:
     """Make sure that a resource group is the run's own, whatever others have put into it.
 
-    - `clients`, `run`: of the run.
     - `group`: the group as Azure shows it.
 
     Raises DiskbookError when it is not, with the reason. Then nothing in it may be touched.

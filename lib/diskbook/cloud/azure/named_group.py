@@ -35,7 +35,6 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> Non
 
     - `clients`, `run`, `group`: the group must be the run's own (`inventory.check_owner`), or the one that
       the user named.
-    - `number`: of the replicate.
 
     Raises DiskbookError with Azure's own message, or when something of it is left.
     """
@@ -64,7 +63,6 @@ def remove_own(clients: Clients, group: str, is_own: Callable[[Any], bool]) -> l
 
     A deletion that Azure refuses keeps no other resource standing.
 
-    - `clients`: of the group's cloud.
     - `group`, `is_own`: the group, and which of its resources are the run's, by id, name and tags.
 
     Returns what could not be deleted: a resource of the run and Azure's reason, per entry.

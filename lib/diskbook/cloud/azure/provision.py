@@ -41,7 +41,6 @@ def run_steps(
 
     When one fails, those under way are waited for and none is begun any more.
 
-    - `steps`: by name.
     - `done`: called with name and result of each step, in the calling thread, in the order they end.
     - `at_once`: how many steps may be under way.
 

@@ -74,7 +74,6 @@ def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
     """Delete only the run's resources if the group holds others as well, and say how to delete the rest.
 
     - `clients`, `group`, `run`: the group must be the run's own (`inventory.check_owner`).
-    - `say`: takes progress lines.
 
     Raises LeftStandingError if the group holds foreign resources. It still stands, and the message names
     them.
@@ -105,13 +104,11 @@ def remove(
 ) -> None:
     """Delete a resource group, whatever its tags, and wait until it is gone.
 
-    - `clients`, `group`: what to delete.
     - `again`: command that takes the deletion up again, for messages.
     - `run`: whose resources go one by one where the deletion of the whole group is refused for good: by a
       lock on one of them, a policy, a missing right.
     - `token`: continuation token of a deletion under way.
     - `begun`: takes the continuation token of the deletion that was begun.
-    - `say`: takes progress lines.
 
     Raises LeftStandingError when it is refused, fails twice, or takes longer than `PATIENCE_S`.
     """

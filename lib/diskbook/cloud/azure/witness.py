@@ -55,7 +55,6 @@ def endpoint_of(blob_address: str) -> str:
 def key(clients: Clients, replicate: Mapping[str, Any]) -> str:
     """Ask Azure for the key of a replicate's witness, to be used at once and not kept.
 
-    - `clients`: of the run.
     - `replicate`: its entry of the manifest.
 
     Raises DiskbookError with Azure's own message, or when it hands out no key.

@@ -54,7 +54,6 @@ def check(scenario: Scenario) -> Iterator[Violation]:
 def footprint_gib(volume: Volume, nodes: int, disks: int) -> float:
     """Return what all volumes of an entry take of the pool, in GiB.
 
-    - `volume`: the entry.
     - `nodes`, `disks`: machines of the pool, and disks of each.
 
     A byte of a parity tier takes n / (n - 1) on each of two nodes, n the disks a node, at most 7

@@ -55,8 +55,6 @@ def run(
 ) -> steps.Answer:
     """Run a step on a machine, as the cluster's account where it reaches other nodes; record it.
 
-    - `rig`, `machine`: where.
-    - `step`, `request`: the step, and what it is asked.
     - `clustered`: whether there is a cluster; one server's own steps run by themselves.
     - `wait_s`: what the step may wait for of itself, on top of its time.
     - `connection`: another one than that of all steps, beside which this one runs.

@@ -273,7 +273,6 @@ def _place(rig: Rig, name: str, owner: str) -> None:
 def idle(rig: Rig, *, now: bool = False) -> None:
     """Wait until the volumes are healthy and nothing but the load to come works on them; forget their owners.
 
-    - `rig`: where.
     - `now`: do not wait: they must be so already.
 
     Raises StepFailed when that does not come about, with what is in the way.

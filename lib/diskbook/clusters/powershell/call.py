@@ -9,7 +9,6 @@ def run_step(
 ) -> steps.Answer:
     """Run a step; its script is put on the machine before, once a connection.
 
-    - `connection`: to the machine.
     - `step`, `request`: the step, and what it is asked; it travels on standard input alone.
     - `limit_s`: after this it is taken for hung.
 

@@ -181,7 +181,6 @@ def knee(setup: Setup, load: Load, latency_ms: float, *, spent: bool = False) ->
 def on_volumes(trials: pd.DataFrame, setups: Mapping[str, Setup]) -> pd.DataFrame:
     """Give trials of volumes their limits as rates of the volume, so that all rules of limits hold for them.
 
-    - `trials`: table of a run.
     - `setups`: volume and limits of each arm that measures one.
 
     Returns the table, with the columns of `limits.LIMITS` of these arms put in; a volume has no cached ones.

@@ -45,7 +45,6 @@ def read(
 ) -> Measurement:
     """Read the archive of a trial.
 
-    - `content`: the zip.
     - `source`: its name, for messages.
     - `runtime_s`, `instances`: how long each machine was to measure, and how many were; what falls short is
       refused.

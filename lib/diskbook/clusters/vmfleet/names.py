@@ -30,7 +30,6 @@ def result_file(asked: Arguments, spec: str, vm: str) -> str:
 
     - `asked`: the line that it ran.
     - `spec`: what tells this run from others of the same load: VMFleet's AddSpec.
-    - `vm`: the machine.
     """
     pattern = "r" if asked.random_pct else "si" if asked.interlocked else "s"
     rate = "" if asked.rate is None else f"g{asked.rate}"

@@ -116,7 +116,6 @@ def teardown(run: runs.Run, say: deletion.Say | None = None) -> None:
 
     Safe to call at any time and more than once.
 
-    - `run`: the run.
     - `say`: takes progress lines; they also go into the ledger.
 
     Raises DiskbookError when something is left.

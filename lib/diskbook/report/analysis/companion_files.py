@@ -112,7 +112,6 @@ def check_recorded(run: Run, file: Path | None) -> None:
 def module(run: Run, file: Path | None = None) -> ModuleType | None:
     """Load the module of a run's analysis: beside the scenario's file, else the workbook's own of that name.
 
-    - `run`: the run.
     - `file`: the scenario's file, where the user named it; by default the one named to the command that
       executes this notebook.
 

@@ -64,7 +64,6 @@ FILLED, OVERWRITTEN = "prefill", "overwrite"
 def conformances(a: Analysed, plan: Plan | None) -> tuple[protocol.Conformance, ...]:
     """Judge every comparison of an analysed run by the protocol, headline comparisons first.
 
-    - `a`: the run.
     - `plan`: what was planned; None where nobody says.
     """
     recorded, gates = _recorded(a, plan), _by_comparison(a.gates)

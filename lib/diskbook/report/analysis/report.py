@@ -71,7 +71,6 @@ def build(run: Run, executed: Path | None = None, target: Path | None = None) ->
     Inputs are hidden, and so are cells tagged as set-up. The page needs no network and no script, and
     its links lead somewhere. On an emulated run a banner says so, whatever the notebook shows.
 
-    - `folder`: the run.
     - `executed`: the executed notebook; by default the run's own analysis notebook.
     - `target`: where to write; by default report.html in the run folder.
 

@@ -34,14 +34,14 @@ if TYPE_CHECKING:  # with them comes matplotlib, which an answer in words does n
     from diskbook.report.figures import ArmLook, Picture, RunSource
 
 
-def ratios(a: Analysed) -> figures.Picture:
+def ratios(a: Analysed) -> Picture:
     """Draw all latency ratios as a forest plot."""
     from diskbook.report import figures
 
     return figures.forest(a.comparisons, a.looks, a.words, _ratio_title(a), a.source)
 
 
-def all_trials(a: Analysed) -> figures.Picture:
+def all_trials(a: Analysed) -> Picture:
     """Draw every trial at queue depth 1, or the lowest depth there is, as a dot strip."""
     from diskbook.report import figures
 
@@ -51,7 +51,7 @@ def all_trials(a: Analysed) -> figures.Picture:
     return figures.strip(a.trials, a.looks, a.words, names, title, a.source)
 
 
-def percentile_plot(a: Analysed) -> figures.Picture:
+def percentile_plot(a: Analysed) -> Picture:
     """Draw latency percentiles at queue depth 1, or the lowest depth there is."""
     from diskbook.report import figures
 
@@ -60,7 +60,7 @@ def percentile_plot(a: Analysed) -> figures.Picture:
     return figures.tail(a.tables.bins, a.trials, a.looks, a.words, names, a.source)
 
 
-def load_curve(a: Analysed) -> figures.Picture | None:
+def load_curve(a: Analysed) -> Picture | None:
     """Draw latency against the rates that were held; None where no arm has three of one kind of load."""
     from diskbook.report import figures
 
@@ -77,7 +77,7 @@ def _shallowest(loads: Sequence[Workload]) -> tuple[int, list[str]]:
     return depth, [item.name for item in loads if item.outstanding == depth]
 
 
-def source(a: Analysed) -> figures.RunSource:
+def source(a: Analysed) -> RunSource:
     """Say in a line when, where and on what a run was measured, by whom, and the licence."""
     from diskbook.report.figures import RunSource
 
@@ -92,7 +92,7 @@ def source(a: Analysed) -> figures.RunSource:
         whose = locations.data_set(a).get("attribution", "imported: licence of its source")
     about = [f"Run {a.run.name}", day, locations.region(a)]
     parts = [", ".join(filter(None, about)), ", ".join(disks), f"VM {', '.join(sizes)}", whose]
-    return figures.RunSource(a.run.name, "; ".join(parts), a.run.folder)
+    return RunSource(a.run.name, "; ".join(parts), a.run.folder)
 
 
 def _apart_title(a: Analysed, totals: pd.DataFrame, names: Sequence[str]) -> str:
@@ -217,7 +217,7 @@ class Analysis(Computed):
         return show_tool.plain_cells(self.scenario, self.trials, self.tables.guest)
 
     @cached_property
-    def looks(self) -> dict[str, figures.ArmLook]:
+    def looks(self) -> dict[str, ArmLook]:
         """How each arm is drawn."""
         from diskbook.report import figures
 
@@ -229,27 +229,27 @@ class Analysis(Computed):
         return {name: look.label for name, look in self.looks.items()}
 
     @cached_property
-    def source(self) -> figures.RunSource:
+    def source(self) -> RunSource:
         """The run's name, with the line on its source that figures carry."""
         return source(self)
 
     @cached_property
-    def ratios(self) -> figures.Picture:
+    def ratios(self) -> Picture:
         """Forest plot of all latency ratios."""
         return ratios(self)
 
     @cached_property
-    def all_trials(self) -> figures.Picture:
+    def all_trials(self) -> Picture:
         """Dot strip of every trial at queue depth 1, or the lowest depth there is."""
         return all_trials(self)
 
     @cached_property
-    def percentile_plot(self) -> figures.Picture:
+    def percentile_plot(self) -> Picture:
         """Latency percentiles at queue depth 1, or the lowest depth there is."""
         return percentile_plot(self)
 
     @cached_property
-    def load_curve(self) -> figures.Picture | None:
+    def load_curve(self) -> Picture | None:
         """Latency against the rates that were held, where there are three of one load or more."""
         return load_curve(self)
 

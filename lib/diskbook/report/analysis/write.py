@@ -34,7 +34,6 @@ def export_figures(
 ) -> list[Path]:
     """Write figures into a folder, with words, numbers and snippets (`figures.export`); return their paths.
 
-    - `a`: analysis of a run.
     - `target`: the folder; it is made.
     - `look`: width and theme.
     - `only`: names of the figures wanted; all by default.

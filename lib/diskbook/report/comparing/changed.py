@@ -45,7 +45,6 @@ def hours(item: Measured) -> str:
 def between(runs: Sequence[Measured], names: Iterable[str]) -> list[Change]:
     """List what is not the same in all runs.
 
-    - `runs`: the runs, in order.
     - `names`: arms and workloads that are compared: settings of others do not count.
     """
     compared = set(names)

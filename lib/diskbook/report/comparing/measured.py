@@ -61,7 +61,6 @@ def words(scenario: Scenario, loads: Mapping[str, str], key: Sequence[str]) -> s
     """A comparison in words: "4K random write, depth 1: ZRS, zone 1 / LRS, zone 1, mean latency".
 
     - `scenario`, `loads`: a scenario that has it, and its workloads in words (`sentences.workload_words`).
-    - `key`: the comparison (`KEY`).
     """
     arm, base, load, _, metric = key
     return f"{loads[load]}: {label(scenario, arm)} / {label(scenario, base)}, {METRICS.get(metric, metric)}"
@@ -89,7 +88,6 @@ class Measured:
     """A run with its comparisons, as its analysis judged them.
 
     - `letter`: what it is called in tables: A is the run that the others are compared with.
-    - `name`: name of its folder.
     - `manifest`: what the catalogue keeps of its manifest (`results.manifest.kept_of`).
     - `scenario`: its scenario, as it was run.
     - `comparisons`: as in comparisons.csv (`schema.COMPARISONS`).

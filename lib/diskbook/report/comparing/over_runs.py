@@ -97,7 +97,6 @@ class OverRuns:
 def compare(scenario: str, place: str | None = None) -> OverRuns:
     """Compare a scenario over all its runs.
 
-    - `scenario`: its name.
     - `place`: folder of runs, or address of a store; by default this user's folder.
 
     Raises UsageError when no run there is of that scenario, or none compares anything.

@@ -30,7 +30,6 @@ _MOST = 99
 class Pair(NanEqual):
     """One comparison in two runs.
 
-    - `first`, `other`: the runs' letters.
     - `ratios`: of the runs, as their analyses have them (rows of comparisons.csv in the scope).
     - `strata`: in which zone the disks of each run answer, where that is known (`stratum`).
     - `estimate`: log of the ratio of ratios, other / first; NaN where there is none.

@@ -24,11 +24,7 @@ def credit(
 ) -> style.Picture:
     """Draw the rate within the trials of a workload whose disk bursts on credit.
 
-    - `trials`, `series`: tables of a run.
-    - `looks`: looks of arms.
-    - `workload`: name of the workload.
     - `scale`: share of Azure's burst bucket that was played; 1 is Azure's own.
-    - `run`: name of the run.
     """
     totals = limits.trial_totals(trials[trials["workload"] == workload])
     kept = whole_intervals(series[series["trial"].isin(totals["trial"])])

@@ -65,7 +65,6 @@ def depth_curves(
     - `caps`: lowest limit in force of each curve: `arm, kind, block_size_bytes, iops, mb_s, words`.
     - `knees`: from `knee.knees`, one row a curve.
     - `looks`, `queue_depth`: looks of arms; outstanding a thread, or 1 for a sweep over I/Os in flight.
-    - `title`, `run`: finding and name of the run.
     """
     data = totals[DRAWN].assign(threads=totals["outstanding"] / queue_depth).reset_index(drop=True)
     places = sorted({Curve(*place) for place in zip(data["kind"], data["block_size_bytes"], strict=True)},

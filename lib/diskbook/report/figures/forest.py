@@ -35,7 +35,6 @@ def forest(
     - `looks`: look of each arm, of which the label is drawn.
     - `words`: workloads in words, e.g. "4K random write, depth 1".
     - `title`: states the finding.
-    - `run`: name of the run.
     """
     data = rows(table)
     lines = _layout(data)

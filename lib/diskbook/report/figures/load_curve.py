@@ -48,7 +48,6 @@ def load_curve(
     """Draw latency against the rate that was held, a panel a load and arm.
 
     - `points`: from `evidence.load_curve_points`: three rates or more of each curve.
-    - `looks`: looks of arms.
     - `run`, `provenance`: name of the run, and where its numbers come from.
     """
     points = _masked(points)

@@ -25,11 +25,8 @@ def drives(
 ) -> style.Picture:
     """Draw every trial's rate of a workload by arm, and a bar where the lowest limit lies.
 
-    - `trials`: table of a run.
     - `predictions`: from `expected.predicted`.
-    - `looks`: looks of arms.
     - `load`: name of the figure, workload, "iops" or "mb_s", and the workload in words.
-    - `run`: name of the run.
     """
     slug, workload, kind, words = load
     totals = limits.trial_totals(trials)

@@ -29,13 +29,7 @@ def strip(
     title: str,
     run: str,
 ) -> style.Picture:
-    """Draw the mean total latency of every finished trial, a panel a workload, a line a replicate.
-
-    - `trials`: table of a run.
-    - `looks`, `words`: looks of arms, workloads in words.
-    - `workloads`: names of those to draw, in order.
-    - `title`, `run`: finding and name of the run.
-    """
+    """Draw the mean total latency of every finished trial, a panel a workload, a line a replicate."""
     totals = limits.trial_totals(trials)
     data = totals[totals["workload"].isin(workloads)]
     data = data[["workload", "arm", "replicate", "block", "trial", "lat_mean_ms"]].reset_index(drop=True)

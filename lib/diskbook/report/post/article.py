@@ -45,7 +45,6 @@ _RATIOS, _STRIP = "ratios", "all-trials"
 def post(a: Analysis, pictures: Sequence[Picture], folder: str) -> str:
     """Write a post; figures are linked in the folder named, which lies beside it.
 
-    - `a`: analysis of a run.
     - `pictures`: its figures, as `chosen` picks them.
     - `folder`: name of their folder.
     """
@@ -149,7 +148,6 @@ _OWNER = re.compile(re.escape(owner_line("@")).replace("@", r"(\S+)") + r"\s*$")
 def contents(a: Analysis, names: Sequence[str] = ()) -> dict[str, bytes]:
     """Render a post: its files by their path beside each other, the Markdown first.
 
-    - `a`: analysis of a run.
     - `names`: names of its figures; by default the two that carry the answer.
     """
     name = name_of(a.run)

@@ -36,7 +36,6 @@ def apart(words: Mapping[str, str], loads: Sequence[Workload]) -> dict[str, str]
     """Add to words that several loads share what tells these apart; where no fact does, their names.
 
     - `words`: of every load, by its name.
-    - `loads`: all of them.
     """
     alike: dict[str, list[Workload]] = {}
     for item in loads:

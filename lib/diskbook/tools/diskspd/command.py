@@ -38,8 +38,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9 #_.,:/\\-]+")
 def command(workload: Workload, target: Target, *, seed: int = 1, offset: int = 0) -> Job:
     """Build the measurement of one trial.
 
-    - `workload`: what to offer.
-    - `target`: where.
     - `seed`: fixes the offsets drawn; a line given word for word keeps its own.
     - `offset`: where on the target the working set begins, in bytes.
 

@@ -198,7 +198,6 @@ NO_LATENCY = "no latencies were measured (-L was not given)"
 def parse(text: str, source: str) -> Parsed:
     """Read the XML of one or several runs of DiskSpd, with whatever stands before it.
 
-    - `text`: the file.
     - `source`: its name, for messages.
 
     Returns a measurement a time span. The file's flags name the time spans that could not be used.

@@ -114,8 +114,6 @@ def command(
     completion alone. Sequential threads each have their own part of the working set, unless a line of
     DiskSpd says otherwise.
 
-    - `workload`: what to offer.
-    - `target`: where.
     - `seed`: fixes the offsets drawn, so that they differ between trials and can be repeated.
     - `offset`: where on the target the working set begins, in bytes.
     - `each_io`: whether a held rate is offered by as many jobs as I/Os may be outstanding, of one I/O each,

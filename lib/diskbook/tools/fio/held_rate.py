@@ -67,7 +67,6 @@ class LatencyLog:
 def summarise(stream: BinaryIO, source: str, unit_ns: int = 1) -> LatencyLog:
     """Read the log of one job.
 
-    - `stream`: of bytes.
     - `source`: its name, for messages.
     - `unit_ns`: 1, or 1000 for fio before version 3.
 

@@ -40,7 +40,6 @@ _NOT_TOLD = "other jobs were summed with it (group_reporting), and what each of 
 def check_groups(options: Mapping[str, Any], load: Load, directions: Mapping[str, Direction]) -> None:
     """Refuse a sum of unlike jobs.
 
-    - `options`: of the job that is named.
     - `load`: what they ask for.
     - `directions`: what was done.
 

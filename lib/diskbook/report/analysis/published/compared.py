@@ -59,7 +59,6 @@ def beside(
     - `assessed`: from `published.assess`.
     - `cells`: from `limits.label_cells`.
     - `scenario`: says what each arm and workload is.
-    - `provenance`: of the run.
     - `calibrated`: whether the emulator's profile was calibrated on published figures.
 
     Returns `COLUMNS`; one row a published figure that the scenario repeats. A limit that is only stated

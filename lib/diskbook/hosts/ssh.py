@@ -275,15 +275,11 @@ def connect(host: Host, way: private_access.Way | None = None) -> fabric.Connect
     )
     kind, blob = host.host_key.split()[:2]
     entry = way.address if way.port == 22 else f"[{way.address}]:{way.port}"
-    key = paramiko.PKey.from_type_string(kind, paramiko.util.b(_b64(blob)))
+    key = paramiko.PKey.from_type_string(kind, paramiko.util.b(base64.b64decode(blob)))
     connection.client.get_host_keys().add(entry, kind, key)
     connection.client.set_missing_host_key_policy(paramiko.RejectPolicy())
     connection.open()
     return connection
-
-
-def _b64(text: str) -> bytes:
-    return base64.b64decode(text)
 
 
 def untar(content: bytes) -> dict[str, bytes]:

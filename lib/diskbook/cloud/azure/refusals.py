@@ -195,7 +195,7 @@ def repeatable(error: AzureError) -> bool:
 def advice(error: AzureError) -> str:
     """What to change, in a few words; "" where only Azure's own message helps."""
     known = code(error)
-    if known in _OF_QUOTAS and "quota" in (text := _all_text(error).lower()):
+    if known in _OF_QUOTAS and "quota" in (text := json.dumps(_body(error)).lower()):
         if "cores" in text:
             return _CORES
         return _ADDRESSES if re.search(r"public ?ip|ipv4|addresses", text) else _QUOTA
@@ -242,10 +242,6 @@ def _codes(body: dict[str, Any]) -> Iterator[str]:
         yield str(body["code"])
     for row in [row for row in body.get("details") or [] if isinstance(row, dict)][:1]:
         yield from _codes(row)
-
-
-def _all_text(error: AzureError) -> str:
-    return json.dumps(_body(error))
 
 
 def _line(text: str) -> str:

@@ -153,7 +153,7 @@ def _design(scenario: Scenario) -> str:
     order = "all arms once, in random order"
     if numbers.repeats > 1:
         order = f"all arms {numbers.repeats} times, in random order and then its reverse"
-    arms, loads = (_widest(items) for items in (scenario.arm, scenario.workload))
+    arms, loads = (max(len(item.name) for item in items) for items in (scenario.arm, scenario.workload))
     of_what = "on hosts of your own" if _is_own(scenario) else "of fresh machines and disks"
     lines = [
         f"{scenario.name}, preset {scenario.preset}: {scenario.scenario.title}",
@@ -219,10 +219,6 @@ def _volumes(scenario: Scenario, arm: Arm) -> str:
 def _is_own(scenario: Scenario) -> bool:
     """Whether machines and disks are the user's own."""
     return any(disk.sku == OWN_DISK for disk in scenario.disk)
-
-
-def _widest(items: Iterable[Arm | Workload]) -> int:
-    return max(len(item.name) for item in items)
 
 
 def _load(item: Workload) -> str:

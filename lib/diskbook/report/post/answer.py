@@ -110,7 +110,7 @@ def change(row: sentences.Row) -> str:
     """Write the change of a comparison for a table: with its interval, of limits, or refused."""
     if is_of_limits(row):
         return f"{quantities.change(row['ratio'])}, of limits"
-    if _is_refused(row):
+    if math.isnan(row["ratio"]) or Verdict.of(row["verdict"]) in WITHHELD:
         return "refused"
     if math.isnan(row["ci_low"]):
         return f"{quantities.change(row['ratio'])}, no interval"
@@ -127,10 +127,6 @@ def _row(row: sentences.Row, a: Analysed) -> dict[str, str]:
         "Change": change(row),
         "Verdict": str(row["verdict"]),
     }
-
-
-def _is_refused(row: sentences.Row) -> bool:
-    return math.isnan(row["ratio"]) or Verdict.of(row["verdict"]) in WITHHELD
 
 
 def _cells(a: Analysed) -> tuple[pd.DataFrame, str]:

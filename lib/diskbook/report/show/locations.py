@@ -49,16 +49,12 @@ def with_physical_zones(text: str, trials: pd.DataFrame) -> str:
     return _LOGICAL.sub(lambda zone: numbers.get(zone[1], zone[0]), text)
 
 
-def _with_zones(text: str, a: Analysed) -> str:
-    return with_physical_zones(text, a.trials)
-
-
 def scope(row: sentences.Row | None, a: Analysed) -> str:
     """Say in plain words what the leading headline speaks of."""
     if row is None:
         return "No headline was named before the run: what stands below is to explore, not to conclude from."
     where = f", in {region(a)}" if region(a) else ""
-    words = _with_zones(sentences.scope_words(row, a.scenario), a)
+    words = with_physical_zones(sentences.scope_words(row, a.scenario), a.trials)
     if row["scope"] == Scope.LIKE_THESE:
         return (
             f"It holds for {words}, by {row['n_replicates']} replicates of fresh machines and disks{where}; "

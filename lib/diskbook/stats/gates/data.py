@@ -168,7 +168,8 @@ def rate_gate(cells: Sequence[Cell], provenance: str = "") -> Gate:
 def _windows_gate(cells: Sequence[Cell], kept: str, of: int, is_emulated: bool) -> Gate:
     """Judge the rate by windows, once it was kept on the mean."""
     low, unknown, lower = (
-        _sum_known(cells, f"n_{name}") for name in ("windows_low", "windows_unknown", "lower")
+        sum(int(cell.get(f"n_{name}", 0)) for cell in cells)
+        for name in ("windows_low", "windows_unknown", "lower")
     )
     share = max((float(cell.get("windows_low_share", math.nan)) for cell in cells), key=_known, default=0.0)
     worst = min(
@@ -353,10 +354,6 @@ def memory_gate(log_ratios: np.ndarray) -> Gate:
         return passed(MEMORY, f"{words}, as independent ones may")
     cause = f"{words}, so the ratio wanders: the interval is for these hours, and may miss the lasting ratio"
     return failed(MEMORY, cause, remedy, None)
-
-
-def _sum_known(cells: Sequence[Cell], name: str) -> int:
-    return sum(int(cell.get(name, 0)) for cell in cells)
 
 
 def _sum(cells: Sequence[Cell], name: str) -> int:

@@ -24,7 +24,7 @@ def test_a_width_at_the_spread_seen_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     def at_the_spread_seen(half: Any, n: int, more: int, df: float) -> Any:
         return half * float(quantile(0.95, df + more) / quantile(0.95, df)) * math.sqrt(n / (n + more))
 
-    monkeypatch.setattr(coverage_outlooks, "narrowed", at_the_spread_seen)
+    monkeypatch.setattr(coverage_outlooks.power, "narrowed", at_the_spread_seen)
     (row,) = coverage_outlooks.measure(Cell(LEVELS[0], REPLICATES_MORE, 3, 5), 1000, 1)
     assert row.kept < 0.5 and row.is_off and coverage_rule.table("", [row]).endswith("!")
 

@@ -20,12 +20,13 @@ import pytest
 
 from diskbook.cloud import kinds
 from diskbook.design import schedule
+from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.hosts import guest
 from diskbook.measure.bench import trials
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.runs import stages
-from diskbook.results import plan as plans, run as runs, tables
+from diskbook.results import plan as plans, tables
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
 from support import SCENARIOS, played
@@ -214,7 +215,7 @@ class SmallDisk:
     def fill(self, left_bytes: int) -> None:
         """Leave so much room; where nothing can be mounted, every new raw file is refused instead."""
         if not self.real:
-            self._patch.setattr(runs, "write_atomic", _refuse_raw(runs.write_atomic))
+            self._patch.setattr(files, "write_atomic", _refuse_raw(files.write_atomic))
             return
         state = os.statvfs(self.folder)
         self._filler.write_bytes(b"\0" * (state.f_bavail * state.f_frsize - left_bytes))

@@ -253,7 +253,7 @@ def predicted(trials: pd.DataFrame, on_demand: Collection[str] = ()) -> pd.DataF
     numbers["predicted_mb_s"] = numbers["predicted_iops"] * totals["block_size_bytes"] / MB
     numbers["ratio"] = numbers["measured_iops"] / numbers["predicted_iops"]
     cells = numbers.groupby(CELL, sort=False)
-    words = cells[["by", "limit"]].agg(lambda column: Counter(sorted(column)).most_common(1)[0][0])
+    words = cells[["by", "limit"]].agg(_most_frequent)
     return cells.median(numeric_only=True).join(words).reset_index()[PREDICTED_COLUMNS]
 
 
@@ -265,6 +265,10 @@ def _lowest_limit(totals: pd.DataFrame, free: np.ndarray) -> tuple[np.ndarray, n
     trial = np.arange(len(totals))
     names = np.array([limit.column for limit in LIMITS])[place]
     return names, rates[trial, place], values[trial, place]
+
+
+def _most_frequent(column: pd.Series) -> str:
+    return str(Counter(sorted(column)).most_common(1)[0][0])
 
 
 def _in_force(totals: pd.DataFrame, limit: Limit, free: np.ndarray) -> np.ndarray:

@@ -127,6 +127,25 @@ def test_a_hostile_bundle_is_refused_in_one_sentence_and_leaves_nothing(
     ]
 
 
+def test_a_run_on_a_cluster_is_shared_with_its_counters(tmp_path: Path) -> None:
+    """DiskSpd's XML, what it said besides, and counters by volume and node; adapters have pseudonyms."""
+    prepared = share.prepare(short_run(tmp_path / "mine", 1, of="s2d-azure"))
+    with zipfile.ZipFile(io.BytesIO(prepared.content)) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".counters.json"))
+        counters = archive.read(name).decode()
+        assert {part.rpartition(".")[2] for part in archive.namelist()} >= {"xml", "txt"}
+    assert r"\\\\r1-n1\\cluster csvfs(mirror3)\\read bytes/sec" in counters
+    assert "hyper-v" not in counters and r"network interface(x-" in counters
+
+
+def test_archives_of_a_fleet_are_not_shared(tmp_path: Path) -> None:
+    run = short_run(tmp_path / "mine", 1, of="nested-resiliency")
+    with pytest.raises(
+        DiskbookError, match=r"raw/\S+zip, line 1: files of the kind \.zip \(VMFleet's are\) are not"
+    ):
+        share.prepare(run)
+
+
 def test_a_raw_result_that_was_changed_with_all_hashes_is_refused(files: Files, tmp_path: Path) -> None:
     name = next(name for name in files if name.endswith("a1.json"))
     changed = re.sub(

@@ -21,9 +21,9 @@ SECRETS = {
 """What the manifest of a run on Azure knows of its user."""
 
 
-def short_run(folder: Path, trials: int = TRIALS, **manifest: Any) -> Run:
-    """Write a run of so many trials, whose manifest names `SECRETS`."""
-    sample = paths.RUNS / "sample-zone-disks"
+def short_run(folder: Path, trials: int = TRIALS, of: str = "zone-disks", **manifest: Any) -> Run:
+    """Write a run of so many trials of a sample, whose manifest names `SECRETS`."""
+    sample = paths.RUNS / f"sample-{of}"
     (folder / "raw").mkdir(parents=True)
     kept = json.loads((sample / "manifest.json").read_text())
     kept["azure"] = {key: value for key, value in SECRETS.items() if key != "resource_group"}

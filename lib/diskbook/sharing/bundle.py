@@ -23,7 +23,7 @@ INDEX, README, TRIALS = "bundle.json", "README.txt", "trials.csv"
 LICENCE = "CC-BY-4.0"
 SUFFIX = ".diskbook.zip"
 _PARTS = ("manifest.json", "plan.json", "ledger.jsonl", TRIALS, README)
-_RAW = re.compile(r"raw/[A-Za-z0-9_.-]{1,180}\.(json|jsonl|log|xml)")
+_RAW = re.compile(r"raw/[A-Za-z0-9_.-]{1,180}\.(json|jsonl|log|txt|xml)")
 _MOST_BYTES, _MOST_FILES, _MOST_OF_FILE = 512 * MIB, 20_000, 64 * MIB
 _Line = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 _Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]

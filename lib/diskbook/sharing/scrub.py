@@ -19,33 +19,12 @@ from diskbook.results.run import Run
 
 TRIAL = re.compile(r"r\d{1,4}-b\d{1,4}-p\d{1,4}-[a-z0-9-]{3,120}-a\d{1,3}")
 _WORDS = (
-    *(
-        "fioversion",
-        "joboptions",
-        ">=64",
-        ">=2000",
-        ">=50.0",
-        "nbd",
-        "libaio",
-        "io_uring",
-        "psync",
-        "pvsync2",
-    ),
-    *("sync", "windowsaio", "randread", "randwrite", "randrw", "read", "write", "rw", "readwrite", "trial"),
-    *(
-        "refill_buffers",
-        "fdatasync",
-        "dsync",
-        "direct",
-        "none",
-        "unlink",
-        "tausworthe64",
-        "mq-deadline",
-        "kyber",
-        "bfq",
-        "ssh",
-    ),
-    *("write-through", "written", "refused", "noticed", "attach", "detach", "azure", "emulated", "inventory"),
+    *("fioversion", "joboptions", ">=64", ">=2000", ">=50.0", "nbd", "libaio", "io_uring", "psync"),
+    *("pvsync2", "sync", "windowsaio", "randread", "randwrite", "randrw", "read", "write", "rw"),
+    *("readwrite", "trial", "refill_buffers", "fdatasync", "dsync", "direct", "none", "unlink"),
+    *("tausworthe64", "mq-deadline", "kyber", "bfq", "ssh", "write-through", "written", "refused"),
+    *("noticed", "attach", "detach", "azure", "emulated", "inventory", "mirror", "parity", "simple"),
+    *("rateofcountspersecond64", "_total", "xml"),
 )
 """Words of fio, of block devices and of the workbook. A key of several words is written without spaces."""
 _AMOUNT = re.compile(
@@ -67,7 +46,14 @@ _SAME = frozenset({"sha256", "scenario_sha256", "exec_prerun"})
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,60}")
 _REQUEST = re.compile(r"(GET|PUT|POST|PATCH|DELETE|HEAD) [A-Za-z/]{3,80}")
 _LOG_LINE = re.compile(rb"[\d\s,.:-]*(0x[0-9a-f]{1,8}[\d\s,.-]*)?")
-_TAG = re.compile(r"<\?xml[ \w.=\"'-]{0,60}\?>|</?[A-Za-z]{1,60}/?>")
+_TAG = re.compile(r"<\?xml[ \w.=\"'-]{0,60}\?>|</?[A-Za-z]{1,60}( [A-Za-z]{1,60}=\"-?[\d.]{1,20}\")*/?>")
+_COUNTER = re.compile(
+    r"\\\\(?P<host>[^\\]+)(?P<kind>\\(cluster csvfs|network interface|refs|smb client shares)\()"
+    r"(?P<instance>.*)(?P<counter>\)\\((read|write)s?( bytes)?|bytes (sent|received)"
+    r"|allocation of data clusters on slow tier|fast tier data fill ratio)(/sec)?)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Path of a performance counter: who counted, and for which volume or network."""
 _FLAG = re.compile(
     r"true|false|-?\d{1,20}(\.\d{1,12})?([eE][+-]?\d{1,3})?|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d UTC", re.I
 )
@@ -117,13 +103,14 @@ class RunScrubber(Scrubber):
             return value if key != "exec_prerun" else ""
         if key == "trial" and TRIAL.fullmatch(value) and not self._is_known(value):
             return value
-        if key in _PLACES:
-            return self.names.give(value, "path")
+        if key == "path" and (counter := _COUNTER.fullmatch(value)):
+            host, instance = (self._leaf(counter[name], "host", "", depth) for name in ("host", "instance"))
+            return rf"\\{host}{counter['kind']}{instance}{counter['counter']}"
         if key in _OWN_PROSE:
             return self.prose(value)
-        if key in _MODELS:
-            return self._public(value, key)
-        return super()._leaf(value, key, parent, depth)
+        if key in _PLACES:
+            return self.names.give(value, "path")
+        return self._public(value, key) if key in _MODELS else super()._leaf(value, key, parent, depth)
 
 
 def scrubber_of(run: Run) -> RunScrubber:
@@ -149,8 +136,13 @@ def _own_words(run: Run) -> Iterator[str]:
     """Names that the scenario gives, those that a run makes of them, and the words of the ledger."""
     names = {text for text in _texts(run.manifest["scenario"]) if _NAME.fullmatch(text)}
     yield from names
-    for number in range(1, 1 + len(run.manifest["replicates"])):
-        yield from (f"r{number}-{name}{end}" for name in names for end in ("", "-nic", "-ip", "-os"))
+    clusters = [cluster["name"] for cluster in run.manifest["scenario"].get("cluster") or ()]
+    for number, row in enumerate(run.manifest["replicates"], 1):
+        pools = {f"{name}-{place}" for name in names for place in (*row["machines"], *clusters)}
+        of_pools = {disk for disk in row["disks"] if disk.rpartition("-")[0] in pools}  # "p30-n1-2"
+        yield from (*pools, *of_pools, *(f"dbk-{name}" for name in names))
+        named = names | of_pools
+        yield from (f"r{number}-{name}{end}" for name in named for end in ("", "-nic", "-ip", "-os"))
     for event in run.ledger():
         yield from (event["event"], *event)
         if event["event"] == "operation":
@@ -176,6 +168,11 @@ def raw(scrubber: RunScrubber, name: str, content: bytes) -> bytes:
     kind = name.rpartition(".")[2]
     if kind == "log":
         return _log(name, content)
+    if kind not in ("json", "jsonl", "xml", "txt"):
+        why = (
+            f"files of the kind .{kind} (VMFleet's are) are not looked through, so no run with one is shared"
+        )
+        raise UnscrubbedError(name, 1, why)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -190,9 +187,7 @@ def raw(scrubber: RunScrubber, name: str, content: bytes) -> bytes:
         return b"".join(line.replace(b"\n", b"") + b"\n" for line in lines)
     if kind == "xml":
         return _xml(scrubber, name, text)
-    raise UnscrubbedError(
-        name, 1, f"files of the kind .{kind} cannot be looked through yet, so no run with one is shared"
-    )
+    return "".join(scrubber.prose(line) for line in text.splitlines(keepends=True)).encode()
 
 
 def _log(name: str, content: bytes) -> bytes:

@@ -39,11 +39,14 @@ _TIMES = (
     "deleted_utc",
     "deallocated_utc",
 )
+UNREADABLE = (DiskbookError, KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration)
+"""What a run raises whose manifest, plan and ledger do not fit together."""
 _DROPPED = (SIGNATURE, "revision", "places", "azure", "record")
 """Keys of a manifest that say only where a run went on, and by whom."""
 _NUMBERED = ("sha256", "scenario_sha256", "path", "trial", "time", *_TIMES)
 _TOLD = re.compile(r"^(?!/subscriptions/).*[A-Za-z]", re.DOTALL)
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?')
+_NUMBER = re.compile(r"(?<=\")-?\d+(\.\d+)?(?=\")|^-?\d+(\.\d+)?$")
 _LONGEST = 100  # characters of a text that the page shows
 
 
@@ -184,7 +187,14 @@ def _proved(run: Run, content: Mapping[str, bytes]) -> bytes:
     """The table of trials of the scrubbed run, which must be that of the run but for pseudonyms."""
     with tempfile.TemporaryDirectory(prefix="diskbook-share-") as folder:
         scrubbed = unpacked(content, Path(folder) / "run")
-        made, own = tables.build(scrubbed), tables.build(run)
+        own = tables.build(run)
+        try:
+            made = tables.build(scrubbed)
+        except UNREADABLE as error:
+            raise DiskbookError(
+                f"replacing what is private would leave no tables ({error!r:.80}), so the run is not shared; "
+                "rename what looks like a user, a host or a subscription in the scenario"
+            ) from None
     for name in ("trials", "evidence", "bins", "series", "guest"):
         if column := differs(getattr(made, name), getattr(own, name)):
             raise DiskbookError(
@@ -238,7 +248,10 @@ def _check_clean(run: Run, scrubber: RunScrubber, content: Mapping[str, bytes]) 
 
 
 def _texts(name: str, line: str) -> list[tuple[str, bool]]:
-    """Texts of a line that may hold something, and which are keys: of JSON its strings, else the line."""
+    """Texts of a line that may hold something, and which are keys: of JSON its strings, of XML no numbers."""
+    if name.endswith(".xml"):
+        parts = (_NUMBER.sub("", part).strip() for part in re.split("[<>]", line))
+        return [(part, False) for part in parts if part]
     if not name.endswith((".json", ".jsonl")):
         return [(line, False)]
     return [(json.loads(match[1]), bool(match[2])) for match in _STRING.finditer(line)]
@@ -304,6 +317,9 @@ def _page(
 
 def _strings(name: str, content: bytes) -> Iterator[tuple[str, str]]:
     """Texts of a file with their keys, without those that only number or name what was measured."""
+    if name.endswith(".txt"):
+        yield from (("message", line) for line in content.decode().splitlines() if line.strip())
+        return
     if name.endswith(".xml"):
         yield from re.findall(r"<(\w+)>([^<>]*[A-Za-z][^<>]*)<", content.decode())
         return

@@ -72,7 +72,7 @@ def take(path: Path, name: str | None = None, root: Path | None = None) -> Taken
         except DiskbookError as error:
             why = str(error).replace(str(run.folder), shown)
             raise DiskbookError(f"{shown} was not imported: {why}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration) as error:
+        except share.UNREADABLE as error:
             raise DiskbookError(
                 f"{shown} was not imported: its manifest, plan and ledger do not fit together ({error!r:.80})"
             ) from None

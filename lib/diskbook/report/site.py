@@ -26,6 +26,8 @@ from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.facts.table_writers import capital
 from diskbook.report.analysis import answer as answers, protocol, report
 from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
+from diskbook.report.figures import as_svg
+from diskbook.report.figures.style import NARROW_PX, WIDTH_PX
 from diskbook.report.show import headlines, html, lead, sentences
 from diskbook.results.manifest import origin
 from diskbook.results.run import Run, scenario_of
@@ -328,7 +330,11 @@ def _pages(shown: list[Entry], unreadable: list[str], url: str) -> Iterator[tupl
     yield "filter.js", (_HERE / "filter.js").read_text("utf-8")
     card = functools.partial(_card, url)
     about = card("index.html", "Azure disks, measured", "Each run asks one question and answers it.")
-    lists = {"real": neighbours.real_answers.every(), "entries": shown, "unreadable": unreadable}
+    real = neighbours.real_answers.every()
+    lists = {"real": real, "entries": shown, "unreadable": unreadable}
+    for answer in real:
+        for width in (WIDTH_PX, NARROW_PX):
+            yield f"figures/{answer.slug}-{width}.svg", as_svg(answer.picture.at(width)).decode()
     yield "index.html", _page("index", "", **lists, scenarios=scenarios, **about)
     about = card("published.html", "Published figures", "What five articles published, re-examined.")
     yield "published.html", _page("published", "", **_published(), **about)

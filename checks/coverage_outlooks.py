@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
     @property
     def is_off(self) -> bool:
-        """Whether too few runs, or too many, are as was said."""
+        """Whether the promise holds in too few runs, or in too many."""
         is_wide = self.kept > MOST + coverage_rule.error(MOST, self.n_runs)
         return is_wide or (self._is_short and not self.is_known_limit)
 

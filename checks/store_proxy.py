@@ -100,7 +100,7 @@ def closed(_: Request, send_on: Send) -> None:
 
 
 def busy(request: Request, _: Send) -> Answer:
-    """The server is busy, broken, or asked too often."""
+    """Answer that the server is busy, broken or throttling."""
     answers = ((503, "ServerBusy"), (500, "InternalError"), (429, "TooManyRequests"))
     return error(*answers[len(request.path) % 3])
 

@@ -67,7 +67,7 @@ class LatencyKey:
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class Wander:
-    """A slow wander: an Ornstein-Uhlenbeck process with this time constant and standard deviation (logs)."""
+    """Slow drift of log latency: an Ornstein-Uhlenbeck process, by time constant and standard deviation."""
 
     hours: Annotated[Number, Field(gt=0)]
     sd: Level

@@ -196,7 +196,7 @@ def queries(region: str, meters: Sequence[Meter]) -> list[tuple[str, list[Meter]
 
 
 def _items(asked: Endpoint, query: str) -> Iterator[dict[str, Any]]:
-    """All items of a query, page by page; a page of another host is not followed."""
+    """Yield the items of a query, page by page; never follow a link to another host."""
     verify: dict[str, Any] = {"connection_verify": str(asked.ca)} if asked.ca else {}
     client: PipelineClient[Any, Any] = PipelineClient(
         asked.url, policies=[RetryPolicy(retry_total=0)], connection_timeout=TIMEOUT_S,

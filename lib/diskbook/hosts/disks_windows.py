@@ -36,7 +36,7 @@ def facts(connection: WindowsConnection, device: Device) -> Facts:
 
 
 def parse_facts(answer: Mapping[str, Any]) -> Facts:
-    """Read what `WindowsConnection.disk_facts` says of a disk."""
+    """Parse the output of `WindowsConnection.disk_facts`."""
     foreign = [f"has a partition table ({answer['style']})"] if answer["style"] != "RAW" else []
     foreign += data_at_edges({"first": answer["head"], "last": answer["tail"]})
     in_use = ["is the machine's own disk"] if answer["own"] else []

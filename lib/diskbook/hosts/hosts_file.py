@@ -126,7 +126,7 @@ class OwnHost(_Record):
 
     @property
     def machine(self) -> str:
-        """Name of the scenario's machine that it stands for."""
+        """Name of the scenario's machine that this host is used as."""
         return self.role or self.name
 
 

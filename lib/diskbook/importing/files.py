@@ -81,7 +81,7 @@ class Source:
 
 @contextlib.contextmanager
 def _readable(source: Source) -> Iterator[None]:
-    """Put it into one sentence when a file cannot be read."""
+    """Raise UnusableError with one sentence when a file cannot be read."""
     try:
         yield
     except OSError as error:

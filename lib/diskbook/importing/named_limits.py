@@ -61,7 +61,7 @@ class Named:
         return " ".join(f"{_option(name)} {_value(value)}" for name, value in self.given.items())
 
     def beside(self, others: "Named") -> "Named":
-        """These, and of the others those that these lack."""
+        """Return these limits, completed by those of others where these have none."""
         return replace(others, **self.given)
 
 

@@ -209,7 +209,7 @@ def _of_text(text: str) -> pd.DataFrame:
 
 
 def _values(frame: pd.DataFrame, columns: Columns, source: str) -> _Fields:
-    """Take the mapped columns, scaled."""
+    """Read the mapped columns and scale them to our units."""
     texts: dict[str, Sequence[str]] = {}
     arms: list[Sequence[str]] = []
     for name, text in columns:

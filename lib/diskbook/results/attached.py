@@ -260,9 +260,9 @@ def read_bytes(folder: Path, entry: Mapping[str, str]) -> bytes:
 
 
 def path_of(folder: Path, entry: Mapping[str, str]) -> Path:
-    """Path of a raw file, which lies in the run's own folder of raw files, whatever the ledger says.
+    """Return the path of a raw file, always inside the run's own folder of raw files.
 
-    Raises DiskbookError when the ledger names another place, or what is there is no file.
+    Raises DiskbookError when the ledger names a path outside of it, or a folder.
     """
     place = PurePosixPath(entry["path"])
     path = folder / place

@@ -254,7 +254,7 @@ def _array(log_ratios: pd.Series | np.ndarray) -> np.ndarray:
 
 
 def _counts(array: np.ndarray) -> tuple[int, int]:
-    """Replicates that have a block, and blocks."""
+    """Count the replicates that have at least one block, and all blocks."""
     there = np.isfinite(array)
     return int(there.any(axis=-1).sum()), int(there.sum())
 

@@ -271,7 +271,7 @@ def merge_bins(parts: Sequence[Mapping[int, int]]) -> dict[int, int]:
 
 
 def pooled(means: Sequence[float], stddevs: Sequence[float], counts: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation of several samples from theirs, in the unit given; NaN without samples."""
+    """Pool the means and standard deviations of several samples; NaN if there are no samples."""
     total = sum(counts)
     if not total:
         return math.nan, math.nan

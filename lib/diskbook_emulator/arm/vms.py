@@ -210,8 +210,8 @@ def undo(plane: ControlPlane, vm: Resource, keys: set[str]) -> None:
 def attach_detach(plane: ControlPlane, call: Call) -> Reply:
     """Attach and detach data disks without the rest of the machine's body.
 
-    As recorded in 2026: 200 at once with the storage profile as it is meanwhile, and one header to poll by;
-    the operation ends without an output.
+    Azure's answers of 2026 are played: 200 at once, with the storage profile during the change and one header
+    for polling. The finished operation has no output.
     """
     vm = plane.find(call.group, VM, call.params["name"])
     _refuse_busy(vm)

@@ -98,7 +98,7 @@ class Part(Request):
 
 
 class Volume(Request):
-    """One volume; `parts` in the order of their names."""
+    """Request to create one volume; `parts` are sorted by name."""
 
     pool: str
     name: str

@@ -23,7 +23,7 @@ def answer_of(a: Analysis) -> Answer | None:
 
 
 def headline(a: Analysis) -> str:
-    """Answer the data set's question in a sentence; "" for other runs."""
+    """Answer the question of an imported data set in a sentence; "" for other runs."""
     answer = answer_of(a)
     return answer.headline if answer else ""
 

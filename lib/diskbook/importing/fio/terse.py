@@ -36,7 +36,7 @@ _GROWTH = 1.02
 
 
 class _Layout(NamedTuple):
-    """Where things are in a line: its head, and the length of a direction."""
+    """Number of fields before the first direction, and of fields per direction."""
 
     head: int
     direction: int

@@ -69,7 +69,7 @@ class Registrant:
         self._out("--clear", f"--param-rk={self.key:#x}")
 
     def keys(self) -> list[int]:
-        """Keys that are registered with the disk."""
+        """List the keys that are registered with the disk, sorted."""
         return sorted(int(key, 16) for key in _KEY.findall(self._call("--in", "--read-keys")))
 
     def holder(self) -> int | None:

@@ -136,5 +136,5 @@ def _apart(scenario: Scenario, hours: float) -> Scenario:
 
 
 def _estimated(scenario: Scenario) -> float:
-    """Expected cost in USD, by the dated table of prices."""
+    """Return the expected cost in USD, by the dated table of prices."""
     return budget.estimated(scenario, None, timedelta(), date.today()).usd

@@ -84,7 +84,7 @@ def run_rows() -> tuple[list[ListedRun], list[str]]:
 
 
 def _catalogued(folder: Path) -> dict[str, dict[str, Any]]:
-    """Rows of runs that the catalogue has as they are; not of those that stand, whose words hold for now."""
+    """Rows of runs by name, from the catalogue; without runs whose resources exist."""
     if not folder.is_dir():
         return {}
     seen = neighbours.catalogue.view(folder).tell()

@@ -133,9 +133,9 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
 
 
 def _tear_down(run: Run, failure: BaseException | None) -> None:
-    """Tear down whatever happened; where that fails after a failure, say both.
+    """Tear down after success or failure; if the teardown fails as well, report both errors.
 
-    What was analysed gets its report all the same. The exit status is the teardown's: 3 where a group stands.
+    An analysed run still gets its report. The exit status is the teardown's: 3 if a group still exists.
     """
     if isinstance(failure, DiskbookError) and not isinstance(failure, Stopped):
         # Ctrl-C ends the wait, and nothing that goes wrong with it may keep machines standing.

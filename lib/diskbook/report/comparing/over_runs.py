@@ -37,7 +37,7 @@ _NOT_ASKED = ("replicates", "seed", "max_cost_usd", "evidence_s")
 
 
 class Range(NamedTuple):
-    """Median of the ratios of several runs, the smallest and the largest of them, and whose these are."""
+    """Median, smallest and largest ratio of several runs, with the runs of the last two."""
 
     median: float
     smallest: float

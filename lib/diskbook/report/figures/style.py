@@ -430,9 +430,9 @@ def rows_above(axes: Axes, lines: int = 2) -> None:
 def legend_below(
     axes: Axes, handles: Sequence[Any], labels: Sequence[str], columns: int = 2, lines: int = 1
 ) -> None:
-    """Set the key below a panel and the name of its axis, from the left edge on: room that a phone has.
+    """Place the key below a panel and its axis label, from the left edge, where a phone has room.
 
-    The names of its ticks take so many `lines`.
+    `lines` is the height of the tick labels in lines of text.
     """
     figure = axes.get_figure(root=True)
     assert figure is not None

@@ -214,7 +214,7 @@ def _changes(arms: Sequence[str], effect: Effect) -> str:
 
 
 def _ago(seconds: float) -> str:
-    """A time to compare: exact to the second where that is little."""
+    """Write a time so that two can be compared: exact to the second if it is short."""
     if seconds >= 1000:
         return span(seconds)
     return f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.0f} s"

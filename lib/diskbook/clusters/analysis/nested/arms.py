@@ -70,7 +70,10 @@ def others(a: Analysed) -> list[str]:
 
 
 def first(a: Analysed, of: str, *, inside: bool = False) -> str | None:
-    """First arm of a kind; of accelerated parity one whose data lie `inside` its mirror tier, or do not."""
+    """Return the first arm of a kind, or None.
+
+    `inside` asks for accelerated parity whose data all fit into its mirror tier; by default for any other.
+    """
     return next((name for name in _aligned(a, of) if is_inside(a.scenario, name) == inside), None)
 
 

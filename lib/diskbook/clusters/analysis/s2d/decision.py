@@ -42,7 +42,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Option:
-    """A way to serve files: machines and disks with their limits, what it stands, and who measured it."""
+    """A way to serve files: machines and disks with their prices, what it survives, and who measured it."""
 
     name: str
     size: str

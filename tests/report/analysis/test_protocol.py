@@ -49,6 +49,7 @@ def with_changes(a: Analysis, run: Run | None = None, **tables: pd.DataFrame) ->
     changed = replace(a.tables, **tables)
     return SimpleNamespace(
         run=run or a.run,
+        ledger=(run or a.run).ledger(),
         scenario=a.scenario,
         provenance=a.provenance,
         tables=changed,
@@ -74,16 +75,15 @@ def test_headlines_come_first_and_every_comparison_is_judged(made_up: Analysis) 
 
 def test_what_was_done_to_disks_is_read_from_the_ledger(made_up: Analysis, tmp_path: Path) -> None:
     run = Run(Path(shutil.copytree(made_up.run.folder, tmp_path / "run")))
-    a = with_changes(made_up, run)
-    item = first(a)
-    measured = a.trials[a.trials["arm"].isin([item.arm, item.base_arm])]
+    item = first(with_changes(made_up, run))
+    measured = made_up.trials[made_up.trials["arm"].isin([item.arm, item.base_arm])]
     assert {"fill", "raw results"} <= missing(item)
     for event in ("prefill", "overwrite"):
         for disk in sorted(set(measured["disk_id"])):
-            assert "fill" in missing(first(a))
+            assert "fill" in missing(first(with_changes(made_up, run)))
             run.append(event, replicate=1, disk_id=disk)
     (run.folder / "raw").mkdir()
-    assert not {"fill", "raw results"} & missing(first(a))
+    assert not {"fill", "raw results"} & missing(first(with_changes(made_up, run)))
 
 
 def test_machines_must_be_read_in_every_trial(made_up: Analysis) -> None:

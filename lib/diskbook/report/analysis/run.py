@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from diskbook.cost import estimate
 from diskbook.design.model import Workload
 from diskbook.design.vocabulary import WITHHELD, Provenance
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
 from diskbook.report.analysis import companion_files, protocol as run_protocol
 from diskbook.report.analysis.computed import Computed
-from diskbook.report.analysis.published import compared as published_compared, figures as published
 from diskbook.report.show import headlines, lead, locations, sentences, tool as show_tool
 from diskbook.report.show.analysed import Analysed, ReplicateCost
 from diskbook.results import tables as store_tables
@@ -186,16 +184,23 @@ class Analysis(Computed):
     @cached_property
     def published(self) -> pd.DataFrame:
         """Published figures of the scenario's article beside the measured medians."""
+        from diskbook.report.analysis.published import (  # few runs have articles
+            compared,
+            figures as published,
+        )
+
         printed = published.read(self.scenario.scenario.article)
         assessed = published.assess(printed) if len(printed) else printed
         profile = (self.manifest.get("emulator") or {}).get("profile", "")
-        return published_compared.beside(
+        return compared.beside(
             assessed, self.cells, self.scenario, self.provenance, calibrated=profile == "default"
         )
 
     @cached_property
     def replicate_cost(self) -> ReplicateCost:
         """What one replicate more would cost, at list price."""
+        from diskbook.cost import estimate  # nothing else of an analysis asks for a price
+
         return ReplicateCost(*estimate.another_replicate(self.scenario, self.provenance))
 
     @cached_property

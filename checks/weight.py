@@ -22,6 +22,7 @@ from diskbook.facts import paths
 BUDGET = paths.ROOT / "checks/budget.toml"
 ROOTS = {"diskbook": paths.ROOT / "lib", "diskbook_emulator": paths.ROOT / "lib", "checks": paths.ROOT}
 NEIGHBOURS = ("batch", "choose", "clusters", "emulated", "importing", "sharing", "zone_affinity")
+LONGEST_CHAIN = 25
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 _SHOWN = "import sys, diskbook.report.analysis.run, diskbook.report.show; print(*sys.modules)"
 
@@ -151,6 +152,12 @@ def limits() -> dict[str, int]:
     return dict(tomllib.loads(BUDGET.read_text("utf-8"))["lines"])
 
 
+def too_long(known: Mapping[str, Module]) -> str:
+    """Say that a chain of imports is longer than it may be; empty where none is."""
+    found = longest_chain({name: imports(module, known.keys()) for name, module in known.items()})
+    return f"a chain of imports has {found} modules; {LONGEST_CHAIN} are allowed" * (found > LONGEST_CHAIN)
+
+
 def exceeded(lines: Mapping[str, int], limit: Mapping[str, int]) -> list[str]:
     """Say in a sentence each which package exceeds its limit, or has none."""
     sentences = [
@@ -184,7 +191,7 @@ def main() -> int:
     for package, (lines, code, count, functions) in per_package(known).items():
         most = f"{limit[package]:,}" if package in limit else "-"
         print(f"{package:<24} {lines:>8,} {most:>8} {code:>8,} {count:>8,} {functions:>10,}")
-    over = exceeded(lines_by_package(known), limit)
+    over = [*exceeded(lines_by_package(known), limit), *filter(None, [too_long(known)])]
     print(*over, sep="\n", file=sys.stderr)
     return 1 if over else 0
 

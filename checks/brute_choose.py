@@ -52,10 +52,19 @@ class Answer(NamedTuple):
 
 def answer(need: Need, sizes: Sequence[catalog.VmSize], prices: PriceList, today: date) -> Answer:
     """Try everything."""
+    first = _answer(need, sizes, prices, today, (1, 2, 4))
+    # What is bought by the I/O is bought once more for each rate of the front.
+    rates = {math.ceil(1e4 * lasting / float(max(need.iops)) - 1e-6) / 1e4 for _, lasting, _ in first.front}
+    return _answer(need, sizes, prices, today, sorted({1, 2, 4} | rates))
+
+
+def _answer(
+    need: Need, sizes: Sequence[catalog.VmSize], prices: PriceList, today: date, bought: Sequence[float]
+) -> Answer:
     region = catalog.regions()[need.region]
     stripes = [
         (row, _lasting(need, row.limits, _share(need, row.cached)), row.usd(prices))
-        for row in _stripes(need, region)
+        for row in _stripes(need, region, bought)
         if _carry(need, _share(need, row.cached), row.limits)
     ]
     os_disk = _usd(prices, "disk", "E4 LRS" if need.os == "linux" else "E10 LRS")
@@ -161,7 +170,7 @@ def _lasting(need: Need, limits: Sequence[tuple[float, float]], share: float) ->
     return min(limits[0][0], limits[1][0] * 1e6 / need.block_bytes) / share if share else math.inf
 
 
-def _stripes(need: Need, region: catalog.Region) -> Iterator[Stripe]:
+def _stripes(need: Need, region: catalog.Region, bought: Sequence[float]) -> Iterator[Stripe]:
     for tier in catalog.disk_tiers():
         for sku in tier.skus:
             if LEVELS[need.survive] > (2 if sku.endswith("ZRS") else 1) or (need.disk and need.disk != sku):
@@ -174,7 +183,7 @@ def _stripes(need: Need, region: catalog.Region) -> Iterator[Stripe]:
     for flexible in catalog.flexible_skus().values():
         offered = region.ultra if flexible.sku == "UltraSSD_LRS" else region.premium_v2
         if offered and need.survive != "zone" and need.disk in ("", flexible.sku):
-            yield from _bought(need, flexible)
+            yield from _bought(need, flexible, bought)
 
 
 def _of_tier(need: Need, tier: catalog.DiskTier, sku: str, count: int) -> Iterator[Stripe]:
@@ -226,11 +235,11 @@ def _billed(
     return disk, ("operations", f"{tier.tier} LRS", use)
 
 
-def _bought(need: Need, flexible: catalog.FlexibleSku) -> Iterator[Stripe]:
+def _bought(need: Need, flexible: catalog.FlexibleSku, steps: Sequence[float]) -> Iterator[Stripe]:
     kind, free_mb_s = ("ultra", 0) if flexible.sku == "UltraSSD_LRS" else ("v2", 125)
     free_iops = 0 if kind == "ultra" else 3000
     for count in range(1, 65):
-        for times in (1, 2, 4):
+        for times in steps:
             iops = max(flexible.min_iops, math.ceil(times * float(max(need.iops)) / count))
             mb_s = max(flexible.min_mb_s, math.ceil(times * float(max(need.mb_s)) / count))
             size = max(flexible.min_size_gib, math.ceil(need.size_gib / count))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import papermill
 import pytest
 
+import diskbook as db
 from checks import brute_choose, choose_caps
 from diskbook.choose import ask, candidates, describe, need as needs, search
 from diskbook.choose.need import Need
-from diskbook.facts import catalog, paths
+from diskbook.facts import catalog, paths, rules
 from diskbook.facts.errors import UsageError
+from support.run_copies import copies
 
 TODAY = date(2026, 11, 27)
 
@@ -96,6 +100,64 @@ def test_an_emulated_latency_is_never_shown_and_a_wish_changes_nothing() -> None
     assert search.find(need, prices, TODAY) == search.find(wished, prices, TODAY)
     words = ask.measured("sample-zone-disks")(candidates.parsed("D4s_v5+P30").disks, need)
     assert words == "p99 not measured (sample-zone-disks is emulated)"
+
+
+def test_a_measured_p99_is_shown_with_its_interval_and_run(tmp_path: Path) -> None:
+    (run,) = copies(tmp_path, 1)
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps(manifest | {"provenance": "azure"}))
+    disk = db.open_run(run).analysis.scenario.disk[0]
+    asked = rules.DiskAsk(disk.sku, disk.size_gib, iops=disk.iops, mb_s=disk.mb_s)
+    p99 = ask.measured(str(run))
+    words = p99(candidates.Disks(asked), _need(block="4K"))
+    assert re.match(r"p99 of [\d.]+ ms \(95 % CI [\d.]+ to [\d.]+\) in .*run-0, rand", words)
+    others = (
+        candidates.Disks(asked, 2),
+        candidates.Disks(asked, cache="ReadOnly"),
+        candidates.parsed("D4s_v5+P50").disks,
+    )
+    assert {p99(other, _need(block="4K")) for other in others} == {"p99 not measured"}
+    assert p99(candidates.Disks(asked), _need(block="64K")) == "p99 not measured"
+
+
+def test_a_saved_answer_prices_what_the_table_does_not(tmp_path: Path) -> None:
+    item = {
+        "armRegionName": "westus", "currencyCode": "USD", "effectiveStartDate": "2026-11-01T00:00:00Z",
+        "armSkuName": "Standard_E4bds_v5", "meterName": "E4bds v5", "type": "Consumption",
+        "skuName": "E4bds v5",
+        "productName": "Virtual Machines Ebdsv5 Series", "unitOfMeasure": "1 Hour", "retailPrice": 0.5,
+        "unitPrice": 0.5, "tierMinimumUnits": 0.0, "isPrimaryMeterRegion": True, "reservationTerm": None,
+    }  # fmt: skip
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps({"Items": [item]}))
+    prices = ask.prices_of("westus", str(file))
+    vm = prices.of("vm-linux", "Standard_E4bds_v5")
+    assert vm is not None and (vm.usd, str(vm.as_of)) == (0.5, "2026-11-01")
+    assert (
+        "saved answer answer.json"
+        in ask.ask(iops="3000", block_size="8K", size="1TiB", region="westus", prices=str(file)).text()
+    )
+    file.write_text("[]]")
+    with pytest.raises(UsageError, match="no answer of the Retail Prices API"):
+        ask.prices_of("westus", str(file))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_bought_by_the_io_is_the_least_that_carries(seed: int) -> None:
+    need = replace(
+        brute_choose.random_need(Random(seed)), survive="machine", disk="PremiumV2_LRS", cache_hits=0.0
+    )
+    region = catalog.region("westeurope")
+    need = replace(need, region=region.name, iops=need.iops / 20, mb_s=need.mb_s / 20)
+    found = search.find(need, ask.prices_of(region.name), TODAY)
+    assert found.cheapest
+    for row in found.cheapest:
+        disk = row.candidate.disks.disk
+        for name in ("size_gib", "iops", "mb_s"):
+            less = replace(disk, **{name: getattr(disk, name) - 1})
+            other = replace(row.candidate, disks=replace(row.candidate.disks, disk=less))
+            room = less.size_gib * other.disks.count >= need.size_gib
+            assert not (room and other.carries(need) and not candidates.sentences(other, region))
 
 
 @pytest.mark.parametrize(

@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 
 from diskbook.choose import candidates, describe, iostat, monitor, need as needs, search
-from diskbook.choose.candidates import Candidate, Disks
+from diskbook.choose.candidates import Candidate
 from diskbook.choose.describe import Latency, Row
 from diskbook.choose.need import SURVIVES, Need
 from diskbook.choose.search import Found
 from diskbook.choose.trace import Trace
 from diskbook.cost import retail
 from diskbook.design import scenario_file
-from diskbook.design.totals import trial_totals
-from diskbook.design.vocabulary import Provenance
 from diskbook.facts import prices as price_table
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.prices import PriceList
-from diskbook.facts.units import MB
-from diskbook.report.analysis import run as run_analysis
+from diskbook.facts.units import MB, parse_gib
+from diskbook.report.analysis import measured_cells
+from diskbook.report.analysis.measured_cells import NOTHING
 
 _MOST_BYTES = 200_000_000
 _WISHES = ("survive", "region", "os", "vm", "disk", "vcpus", "memory_gib", "cache_hits", "p99_ms")
@@ -33,8 +32,7 @@ _WISHES = ("survive", "region", "os", "vm", "disk", "vcpus", "memory_gib", "cach
 class Answer:
     """All that the command says: a need, what it was learned from, and what carries it.
 
-    `explained` are candidates to walk through by name, `nearest` what can be had where nothing carries the
-    need, `seconds` what the search took.
+    `explained` are candidates to walk through, `nearest` what can be had instead, `seconds` the search took.
     """
 
     need: Need
@@ -138,7 +136,7 @@ def ask(
     named = [(name, candidates.parsed(text)) for name, text in (("why", why), ("current", current)) if text]
     if size is None and not named:
         raise UsageError("say how much room the data need, for example --size 500GiB")
-    room = needs.gib_of(size) if size is not None else _room(named[0][1])
+    room = parse_gib(size, "--size") if size is not None else _room(named[0][1])
     if source is None:
         for option, value in (("--device", device), ("--interval", interval_s)):
             if value is not None:
@@ -209,18 +207,7 @@ def read_text(text: str, where: str, device: str | None = None, interval_s: floa
 
 def _of_run(run: str, arm: str, workload: str, room: int) -> Need:
     """The need of a cell that a run measured: the median rate of its trials."""
-    analysis = run_analysis.analyse(run)
-    totals = trial_totals(analysis.trials)
-    cell = totals[(totals["arm"] == arm) & (totals["workload"] == workload)]
-    if cell.empty:
-        raise unknown(
-            "cell",
-            f"{arm}:{workload}",
-            {f"{a}:{b}" for a, b in zip(totals["arm"], totals["workload"], strict=True)},
-            run,
-        )
-    load = next(load for load in analysis.scenario.workload if load.name == workload)
-    rate = float(cell["iops"].median())
+    rate, load = measured_cells.rate(run, arm, workload)
     return _constant(rate, load.block_size, 1 - load.write_pct / 100, room)
 
 
@@ -243,33 +230,5 @@ def _constant(rate: float, block_bytes: int, reads: float, room: int) -> Need:
 
 def measured(run: str) -> Latency:
     """What a run measured of latencies, never an emulated one; of single disks with the same options."""
-    analysis = run_analysis.analyse(run)
-    scenario, table = analysis.scenario, analysis.percentiles
-    emulated = analysis.provenance == Provenance.EMULATED
-    blocks = {load.name: load.block_size for load in scenario.workload}
-
-    def words(disks: Disks, need: Need) -> str:
-        if emulated:
-            return f"p99 not measured ({run} is emulated)"
-        same = {arm.name for arm in scenario.arm if not arm.volume and _is_disk(scenario.disk_of(arm), disks)}
-        rows = table[(table["quantile"] == 0.99) & table["arm"].isin(list(same)) & table["lat_ms"].notna()]
-        near = [
-            row
-            for row in rows.to_dict("records")
-            if 0.5 <= blocks.get(row["workload"], 0) / need.block_bytes <= 2
-        ]
-        if disks.count > 1 or not near:
-            return "p99 not measured"
-        row = min(near, key=lambda row: float(row["lat_ms"]))
-        return (
-            f"p99 of {row['lat_ms']:.3g} ms (95 % CI {row['ci_low_ms']:.3g} to {row['ci_high_ms']:.3g}) in "
-            f"{run}, {row['workload']}, {row['direction']}"
-        )
-
-    return words
-
-
-def _is_disk(own: Any, disks: Disks) -> bool:
-    asked = disks.disk
-    names = ("sku", "size_gib", "tier", "bursting", "performance_plus", "iops", "mb_s")
-    return own.cache == disks.cache and all(getattr(own, name) == getattr(asked, name) for name in names)
+    p99 = measured_cells.p99(run)
+    return lambda disks, need: p99(disks.disk, disks.cache, need.block_bytes) if disks.count == 1 else NOTHING

@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 
 from diskbook.choose.need import Need
 from diskbook.facts import catalog, disk_options, limits as vm_limits, rules
@@ -117,13 +116,13 @@ class Candidate:
             ):
                 made = f" ({number} x {base:,})" if number > 1 else ""
                 yield f"cap_disk_{unit}", number * base, burst and number * burst, share, made
-            vm = limit_rows(self.size, self.attachment)[
+            vm = vm_limits.by_kind(self.size.name, self.attachment)[
                 FLEXIBLE if disk.sku in rules.FLEXIBLE_SKUS else PREMIUM
             ]
             yield "cap_vm_iops", vm.iops or 0, vm.burst_iops, share, ""
             yield "cap_vm_mb_s", vm.mb_s or 0, vm.burst_mb_s, share, ""
         if cached or disk.sku == EPHEMERAL:
-            vm = limit_rows(self.size, self.attachment)[CACHED]
+            vm = vm_limits.by_kind(self.size.name, self.attachment)[CACHED]
             yield "cap_vm_cached_iops", vm.iops or 0, vm.burst_iops, 1.0, ""
             yield "cap_vm_cached_mb_s", vm.mb_s or 0, vm.burst_mb_s, 1.0, ""
 
@@ -147,54 +146,24 @@ class Candidate:
         )  # fmt: skip
 
 
-def limit_rows(size: VmSize, attachment: str) -> dict[str, vm_limits.Limit]:
-    """Limits of a size at one attachment, by kind of disk; of v2 and Ultra, premium's where unknown."""
-    return _limit_rows(size.name, attachment)
-
-
-@cache
-def _limit_rows(name: str, attachment: str) -> dict[str, vm_limits.Limit]:
-    size = catalog.vm_size(name)
-    rows = {row.disk_kind: row for row in vm_limits.limits_of(size) if row.attachment == attachment}
-    if rows[FLEXIBLE].iops is None:
-        rows[FLEXIBLE] = rows[PREMIUM]
-    rows.setdefault(CACHED, replace(rows[PREMIUM], iops=None, mb_s=None, burst_iops=None, burst_mb_s=None))
-    return rows
-
-
-def attachments(size: VmSize) -> tuple[str, ...]:
-    """Ways to attach disks to a size; one without a name where no page says it."""
-    return size.disk_controllers or ("",)
-
-
-def machine_zone(region: catalog.Region) -> str | None:
-    """Zone in which a machine is put: the first where the region has zones."""
-    return region.zones[0] if region.zones else None
-
-
 def in_zone(disk: DiskAsk, region: catalog.Region) -> DiskAsk:
     """The disk in its machine's zone, where it does not span the zones."""
-    return replace(disk, zone=None if disk.sku in rules.ZRS_SKUS else machine_zone(region))
+    return replace(disk, zone=None if disk.sku in rules.ZRS_SKUS else region.first_zone)
 
 
 def attach_sentences(candidate: Candidate, region: catalog.Region) -> list[str]:
     """Why the disks do not go to the machine, a sentence each."""
     disks, size = candidate.disks, candidate.size
     if disks.disk.sku == EPHEMERAL:
-        fits = size.placement(disks.disk.size_gib) is not None
-        return (
-            [] if fits else [f"{size.name} has no room for an ephemeral OS disk of {disks.disk.size_gib} GiB"]
-        )
-    vm = rules.VmAsk(size.name, machine_zone(region))
+        sentence = f"{size.name} has no room for an ephemeral OS disk of {disks.disk.size_gib} GiB"
+        return [sentence] if size.placement(disks.disk.size_gib) is None else []
+    vm = rules.VmAsk(size.name, region.first_zone)
     broken = rules.attach_violations(in_zone(disks.disk, region), vm, disks.cache)
     broken += rules.ultra_violations(vm, region) if disks.disk.sku == rules.ULTRA else []
-    few = disks.count <= size.max_data_disks
     sentences = [violation.sentence for violation in broken]
-    return (
-        sentences
-        if few
-        else [*sentences, f"{size.name} takes {size.max_data_disks} data disks, not {disks.count}"]
-    )
+    if disks.count > size.max_data_disks:
+        sentences.append(f"{size.name} takes {size.max_data_disks} data disks, not {disks.count}")
+    return sentences
 
 
 def sentences(candidate: Candidate, region: catalog.Region) -> list[str]:
@@ -216,9 +185,9 @@ def parsed(text: str) -> Candidate:
     if not plus or not disks:
         raise UsageError(f"'{text}' is no machine with disks. {_FORMS}")
     size = catalog.vm_size(name if name.lower().startswith("standard_") else f"Standard_{name}")
-    if attachment and attachment not in attachments(size):
-        raise unknown("attachment", attachment, attachments(size), size.name)
-    return Candidate(size, attachment or attachments(size)[0], _disks(disks))
+    if attachment and attachment not in size.attachments:
+        raise unknown("attachment", attachment, size.attachments, size.name)
+    return Candidate(size, attachment or size.attachments[0], _disks(disks))
 
 
 def _disks(text: str) -> Disks:

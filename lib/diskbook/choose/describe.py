@@ -15,6 +15,7 @@ from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.prices import PriceList
 from diskbook.facts.quantities import many
 from diskbook.facts.units import KIB, duration, percent
+from diskbook.report.analysis.measured_cells import NOTHING
 from diskbook.stats import expected
 
 Latency = Callable[[Disks, Need], str]
@@ -57,7 +58,7 @@ class Row:
 
 def not_measured(disks: Disks, need: Need) -> str:
     """Say that the latency is not known."""
-    return "p99 not measured"
+    return NOTHING
 
 
 def row(candidate: Candidate, need: Need, prices: PriceList, latency: Latency = not_measured) -> Row:
@@ -189,14 +190,12 @@ def _relaxed(need: Need) -> Iterator[tuple[str, Need]]:
 
 def plan_command(candidate: Candidate, need: Need) -> str:
     """Write the command that would measure a choice: one disk of it, at its share of the peak rate."""
-    region, disk = (
-        catalog.region(need.region),
-        candidates.in_zone(candidate.disks.disk, catalog.region(need.region)),
-    )
+    region = catalog.region(need.region)
+    disk = candidates.in_zone(candidate.disks.disk, region)
     settings = {
         "scenario.region": need.region,
         "machine.vm1.size": candidate.size.name,
-        "machine.vm1.zone": candidates.machine_zone(region),
+        "machine.vm1.zone": region.first_zone,
         "disk.p6.sku": disk.sku,
         "disk.p6.size_gib": disk.size_gib,
         "disk.p6.zone": None if disk.sku == EPHEMERAL else disk.zone,

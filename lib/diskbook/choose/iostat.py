@@ -100,8 +100,7 @@ def _columns(blocks: Sequence[_Block], name: str) -> dict[str, np.ndarray]:
         next((row[key] for key in ("aqu-sz", "avgqu-sz") if key in row), np.nan if row else 0.0)
         for row in rows
     ]
-    tps = [row.get("tps", 0.0) for row in rows]
-    splits = list(zip(rows, tps, shares, strict=True))
+    splits = [(row, row.get("tps", 0.0), share) for row, share in zip(rows, shares, strict=True)]
     return {
         "reads": np.array([row.get("r/s", each * (1 - share)) for row, each, share in splits]),
         "writes": np.array([row.get("w/s", each * share) for row, each, share in splits]),

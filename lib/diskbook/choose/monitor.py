@@ -57,9 +57,7 @@ def read(text: str, where: str, device: str | None = None, interval_s: float | N
                 f"{where}: {name} lacks {lacking[0].replace('_', ' ')}; export operations and bytes of reads "
                 "and of writes"
             )
-    if (
-        device is None and len({name.split()[0] for name in series}) > 1
-    ):  # the machine's own contain its disks'
+    if device is None and len({name.split()[0] for name in series}) > 1:  # the machine's contain its disks'
         series = {name: kinds for name, kinds in series.items() if name.startswith("Data")} or series
     seen = dict.fromkeys(time for kinds in series.values() for values in kinds.values() for time in values)
     times = sorted(seen) if all(map(_ISO.match, seen)) else list(seen)
@@ -205,7 +203,7 @@ def _table(text: str, where: str) -> tuple[list[list[str]], str]:
 
 
 def _number(cell: str, separator: str, where: str) -> float:
-    """Read a cell; a comma between commas can only part thousands, which no other locale would read."""
+    """Read a cell; a comma in a CSV with commas parts thousands, and is refused."""
     try:
         return trace.number("" if separator in cell else cell)
     except ValueError:

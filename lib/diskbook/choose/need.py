@@ -15,12 +15,11 @@ import numpy as np
 from diskbook.design.model import block_bytes
 from diskbook.facts import catalog
 from diskbook.facts.errors import UsageError
-from diskbook.facts.units import GIB, MB, parse_percent
+from diskbook.facts.units import GIB, MB, parse_gib, parse_percent, parse_rate
 
 SURVIVES = ("none", "machine", "zone")
 """What data outlive, from least to most: a stopped machine (LRS), a zone (ZRS)."""
-_SIZES = {"GIB": GIB, "TIB": 1024 * GIB, "GB": 10**9, "TB": 10**12}
-_LEAST_GIB, _MOST_RATE = 1, 1e8
+_MOST_RATE = 1e8
 _TOLERATED = 0.05
 """How far IOPS, block size and MB/s that are all given may disagree."""
 
@@ -84,7 +83,7 @@ def given(
 
     Raises UsageError where a unit is wrong, something is missing, or wishes contradict each other.
     """
-    rate, throughput = _rate(iops, "--iops", "IOPS"), _rate(mb_s, "--mb-s", "MB/s")
+    rate, throughput = parse_rate(iops, "--iops", "IOPS"), parse_rate(mb_s, "--mb-s", "MB/s")
     block = block_of(block_size)
     if rate is None and (throughput is None or block is None):
         raise UsageError("say the rate: --iops with --block-size, --mb-s with --block-size, or --from FILE")
@@ -101,7 +100,7 @@ def given(
             f"--iops {rate:g} of --block-size {block_size} are {rate * block / MB:g} MB/s, not the "
             f"{throughput:g} of --mb-s; leave one of the three out"
         )
-    need = Need(np.array([rate]), np.array([throughput]), np.array([1.0]), gib_of(size))
+    need = Need(np.array([rate]), np.array([throughput]), np.array([1.0]), parse_gib(size, "--size"))
     return wished(replace(need, read_share=share_of(read, "--read")), **wishes)
 
 
@@ -138,29 +137,3 @@ def block_of(text: str | None) -> int | None:
         return int(block_bytes(re.sub(r"(?i)(?<=[kmg])i?b$", "", text.strip())))
     except ValueError as error:
         raise UsageError(f"--block-size: {error}") from None
-
-
-def gib_of(text: str) -> int:
-    """Read a size such as 2TiB, 500GiB or 2TB as whole GiB."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    unit = match[2] if match else ""
-    if not match or unit.upper() not in _SIZES or unit.endswith("b"):
-        raise UsageError(f"--size {text}: write GiB, TiB, GB or TB behind the number, for example 2TiB")
-    size = math.ceil(float(match[1]) * _SIZES[unit.upper()] / GIB - 1e-9)
-    if not _LEAST_GIB <= size <= 64 * 65536:
-        raise UsageError(f"--size {text}: the data need 1 GiB or more, and at most 4 PiB")
-    return size
-
-
-def _rate(text: str | None, option: str, unit: str) -> float | None:
-    if text is None:
-        return None
-    match = re.fullmatch(r"\s*([\d.]+)\s*([A-Za-z/]*)\s*", text)
-    thousand = match is not None and match[2] == "k" and unit == "IOPS"
-    try:
-        value = float(match[1]) * (1000 if thousand else 1) if match else math.nan
-    except ValueError:
-        value = math.nan
-    if match is None or not (thousand or match[2].lower() in ("", unit.lower())) or not value > 0:
-        raise UsageError(f"{option} {text}: write a number of {unit} above 0, for example {option} 8000")
-    return value

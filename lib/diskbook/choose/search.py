@@ -7,7 +7,7 @@ machines and sets of disks are judged apart, in arrays, and only priced machines
 import fnmatch
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -19,7 +19,7 @@ from diskbook.choose.candidates import Candidate, Disks
 from diskbook.choose.need import SURVIVES, Need
 from diskbook.cost import estimate
 from diskbook.cost.estimate import Item
-from diskbook.facts import catalog, disk_options, rules
+from diskbook.facts import catalog, disk_options, limits as vm_limits, rules
 from diskbook.facts.catalog import EPHEMERAL, VmSize
 from diskbook.facts.limits import CACHED, FLEXIBLE, PREMIUM
 from diskbook.facts.prices import HOURS_A_MONTH, Meter, Price, PriceList
@@ -80,8 +80,7 @@ class _Sets:
 def bill(candidate: Candidate, need: Need) -> list[tuple[float, Item]]:
     """All that a candidate costs a month, each with its number: machine, OS disk, disks and billed I/Os.
 
-    Left out: a public address and traffic, and where nobody printed it (`estimate.BILLED_PER_HOUR`) the most
-    that the I/Os of a Standard disk cost in an hour.
+    Left out: a public address, traffic, and unknown hourly limits of what I/Os cost (`BILLED_PER_HOUR`).
     """
     disks, machine = candidate.disks, _machine(candidate.size, need)
     if disks.disk.sku == EPHEMERAL:  # it is the OS disk
@@ -120,45 +119,25 @@ def find(need: Need, prices: PriceList, today: date, sizes: Collection[VmSize] |
     region = catalog.region(need.region)
     all_sizes = catalog.vm_sizes().values() if sizes is None else sizes
     machines = _Machines(need, [size for size in all_sizes if _wanted(size, need, region, today)])
-    looked, kinds = _kinds(need, region, prices)
-    priced: list[Priced] = []
+    looked, kinds = _kinds(need, region, prices, catalog.sku_names(), STEPS)
     fitting: dict[str, None] = {}
-    for position, (size, attachment) in enumerate(machines.rows):
-        usd = estimate.sum_of(_machine(size, need), prices)
-        for sets in kinds:
-            few = sets.count <= size.max_data_disks
-            if not few.any() or not machines.carry(sets.units[0], position):
-                continue
-            if candidates.attach_sentences(Candidate(size, attachment, sets.of(int(few.argmax()))), region):
-                continue
-            fitting[size.name] = None
-            for place, lasting, cost in _undominated(
-                sets, few, machines.lasting(sets.units[0], position), usd
-            ):
-                priced.append(Priced(Candidate(size, attachment, sets.of(place)), cost, lasting))
-        for local, own_usd in _ephemeral(size, attachment, need, prices):
-            fitting[size.name] = None
-            priced += [] if own_usd is None else [Priced(local, own_usd, local.lasting_iops(need))]
-    front = undominated(priced)
+    priced = _paired(machines, kinds, need, prices, fitting)
+    # Of what is bought by the I/O, the front takes exactly the rate of each of its steps.
+    steps = {math.ceil(1e4 * row.lasting_iops / need.peak_iops - 1e-6) / 1e4 for row in undominated(priced)}
+    more, kinds = _kinds(need, region, prices, rules.FLEXIBLE_SKUS, sorted(steps - {*STEPS}))
+    priced += _paired(machines, kinds, need, prices, fitting)
     cheapest = _cheapest(priced)
     names = {row.candidate.size.name for row in cheapest}
     unpriced = tuple(name for name in fitting if name not in names)
-    return Found(cheapest, front, unpriced, len({size.name for size, _ in machines.rows}), looked)
+    n_sizes = len({size.name for size, _ in machines.rows})
+    return Found(cheapest, undominated(priced), unpriced, n_sizes, looked + more)
 
 
 def undominated(priced: Sequence[Priced]) -> tuple[Priced, ...]:
     """Candidates than which none is as cheap, lasts at as high a rate and survives as much, by price."""
     front: list[Priced] = []
     best = [0.0] * len(SURVIVES)
-    for row in sorted(
-        priced,
-        key=lambda row: (
-            _cents(row),
-            -row.lasting_iops,
-            -row.candidate.disks.survives,
-            row.candidate.disks.count,
-        ),
-    ):
+    for row in sorted(priced, key=_order):
         level = row.candidate.disks.survives
         if row.lasting_iops > best[level] * (1 + 1e-9):
             front.append(row)
@@ -166,14 +145,15 @@ def undominated(priced: Sequence[Priced]) -> tuple[Priced, ...]:
     return tuple(front)
 
 
-def _cents(row: Priced) -> float:
-    return round(row.usd, 4)
+def _order(row: Priced) -> tuple[float, float, int, int]:
+    """By price; of equals first what lasts at the highest rate, survives most, and has the fewest disks."""
+    return round(row.usd, 4), -row.lasting_iops, -row.candidate.disks.survives, row.candidate.disks.count
 
 
 def _cheapest(priced: Sequence[Priced]) -> tuple[Priced, ...]:
-    """The cheapest of each size; of equals that which lasts at the highest rate, then of the fewest disks."""
+    """The first of each size in their order."""
     best: dict[str, Priced] = {}
-    for row in sorted(priced, key=lambda row: (_cents(row), -row.lasting_iops, row.candidate.disks.count)):
+    for row in sorted(priced, key=_order):
         best.setdefault(row.candidate.size.name, row)
     return tuple(best.values())
 
@@ -196,8 +176,8 @@ class _Machines:
     """Sizes at each attachment, judged against a need for every kind of limit that its disks may meet."""
 
     def __init__(self, need: Need, sizes: Sequence[VmSize]) -> None:
-        self.rows = [(size, how) for size in sizes for how in candidates.attachments(size)]
-        limits = [candidates.limit_rows(size, how) for size, how in self.rows]
+        self.rows = [(size, how) for size in sizes for how in size.attachments]
+        limits = [vm_limits.by_kind(size.name, how) for size, how in self.rows]
         self._carry, self._lasting = {}, {}
         for kind, share in {(PREMIUM, 1.0), (FLEXIBLE, 1.0), (PREMIUM, need.beyond_cache), (CACHED, 1.0)}:
             of_kind = [row[kind] for row in limits]
@@ -227,6 +207,32 @@ class _Machines:
         return min(float(self._lasting[key][position]) for key in self._keys(unit))
 
 
+def _paired(
+    machines: _Machines, kinds: Sequence[_Sets], need: Need, prices: PriceList, fitting: dict[str, None]
+) -> list[Priced]:
+    """Priced pairs of a machine and a set that lasts longer than all cheaper ones; adds sizes that fit."""
+    priced, region = list[Priced](), catalog.region(need.region)
+    for position, (size, attachment) in enumerate(machines.rows):
+        usd = estimate.sum_of(_machine(size, need), prices)
+        if usd is None and size.name in fitting:
+            continue
+        for sets in kinds:
+            few = sets.count <= size.max_data_disks
+            if not few.any() or not machines.carry(sets.units[0], position):
+                continue
+            if candidates.attach_sentences(Candidate(size, attachment, sets.of(int(few.argmax()))), region):
+                continue
+            fitting[size.name] = None
+            for place, lasting, cost in _undominated(
+                sets, few, machines.lasting(sets.units[0], position), usd
+            ):
+                priced.append(Priced(Candidate(size, attachment, sets.of(place)), cost, lasting))
+        for local, own_usd in _ephemeral(size, attachment, need, prices):
+            fitting[size.name] = None
+            priced += [] if own_usd is None else [Priced(local, own_usd, local.lasting_iops(need))]
+    return priced
+
+
 def _lasting(need: Need, iops: np.ndarray, mb_s: np.ndarray, share: float) -> np.ndarray:
     """Lower of two limits, in IOPS of the need's block size."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -249,7 +255,7 @@ def _carries(demand: np.ndarray, seconds: np.ndarray, base: np.ndarray, burst: n
 def _wanted(size: VmSize, need: Need, region: catalog.Region, today: date) -> bool:
     """Whether a size is what was asked for, and can be had."""
     asked = size.vcpus >= need.vcpus and size.memory_gib >= need.memory_gib and matches(size.name, need.vm)
-    ask = rules.VmAsk(size.name, candidates.machine_zone(region))
+    ask = rules.VmAsk(size.name, region.first_zone)
     return asked and not rules.machine_violations(ask, region, today)
 
 
@@ -261,14 +267,16 @@ def matches(name: str, pattern: str) -> bool:
     )
 
 
-def _kinds(need: Need, region: catalog.Region, prices: PriceList) -> tuple[int, list[_Sets]]:
+def _kinds(
+    need: Need, region: catalog.Region, prices: PriceList, skus: Iterable[str], steps: Sequence[float]
+) -> tuple[int, list[_Sets]]:
     """Sets of disks that carry a need, by SKU and cache; and how many were looked at."""
     looked, kinds = 0, []
-    for sku in catalog.sku_names():
+    for sku in skus:
         offered = catalog.sku_offered(sku, region) and matches(sku, need.disk)
         if not offered or Disks(DiskAsk(sku, 1)).survives < SURVIVES.index(need.survive):
             continue
-        made = _flexible(sku, need) if sku in rules.FLEXIBLE_SKUS else _sized(sku, need)
+        made = _flexible(sku, need, steps) if sku in rules.FLEXIBLE_SKUS else _sized(sku, need)
         ranges = [row for row in made if not _broken(row[0], region)]
         for kept in ("None", "ReadOnly") if need.cache_hits and sku in rules.CACHED_SKUS else ("None",):
             most = catalog.HOST_CACHE_UP_TO_GIB if kept != "None" else math.inf
@@ -294,10 +302,10 @@ def _sized(sku: str, need: Need) -> Iterator[tuple[DiskAsk, range]]:
                 yield DiskAsk(sku, tier.up_to_gib, None, raised, 1, bursting, plus), counts
 
 
-def _flexible(sku: str, need: Need) -> Iterator[tuple[DiskAsk, range]]:
-    """Premium SSD v2 or Ultra with what the need takes, and multiples, in every number."""
+def _flexible(sku: str, need: Need, steps: Sequence[float]) -> Iterator[tuple[DiskAsk, range]]:
+    """Premium SSD v2 or Ultra with what the need takes, or multiples, in every number."""
     peaks = need.peak_iops, float(need.mb_s.max())
-    for count, times in itertools.product(range(1, MOST_DISKS + 1), STEPS):
+    for count, times in itertools.product(range(1, MOST_DISKS + 1), steps):
         each = [times * peak / count for peak in peaks]
         bought = catalog.flexible_skus()[sku].least(math.ceil(need.size_gib / count), *each)
         if bought is not None:
@@ -305,7 +313,7 @@ def _flexible(sku: str, need: Need) -> Iterator[tuple[DiskAsk, range]]:
             yield DiskAsk(sku, size, iops=iops, mb_s=mb_s), range(count, count + 1)
 
 
-def _judged(own: Sequence[tuple[DiskAsk, range]], cache: str, need: Need, prices: PriceList) -> _Sets:
+def _judged(own: Sequence[tuple[DiskAsk, range]], kept: str, need: Need, prices: PriceList) -> _Sets:
     """Sets of disks of one SKU and cache that carry the need."""
     disks = [disk for disk, _ in own]
     index = np.repeat(np.arange(len(own)), [len(counts) for _, counts in own])
@@ -314,7 +322,7 @@ def _judged(own: Sequence[tuple[DiskAsk, range]], cache: str, need: Need, prices
     base = np.array([limits.lasting for limits in known], float)[index] * count[:, None]
     burst = np.array([(limits.burst_iops or 0, limits.burst_mb_s or 0) for limits in known], float)
     burst = burst[index] * count[:, None]
-    share = need.beyond_cache if cache != "None" else 1.0
+    share = need.beyond_cache if kept != "None" else 1.0
     carry = [
         _carries(share * demand, need.seconds, base[:, unit], burst[:, unit])
         for unit, demand in enumerate((need.iops, need.mb_s))
@@ -324,29 +332,26 @@ def _judged(own: Sequence[tuple[DiskAsk, range]], cache: str, need: Need, prices
     lasting = _lasting(need, base[:, 0], base[:, 1], share)
     month = [estimate.month(disk, prices) for disk in disks]
     each = np.array([math.nan if usd is None else usd for usd in month])[index]
-    usd = count * each + _usd_of_use(disks, index, count, cache, need, prices)
-    return _Sets([Disks(disk, 1, cache) for disk in disks], index, count, usd, lasting)
+    usd = count * each + _usd_of_use(disks, index, count, kept, need, prices)
+    return _Sets([Disks(disk, 1, kept) for disk in disks], index, count, usd, lasting)
 
 
 def _usd_of_use(
-    disks: Sequence[DiskAsk], index: np.ndarray, count: np.ndarray, cache: str, need: Need, prices: PriceList
+    disks: Sequence[DiskAsk], index: np.ndarray, count: np.ndarray, kept: str, need: Need, prices: PriceList
 ) -> np.ndarray:
-    """What the I/Os of each set cost a month.
+    """What the I/Os of each set cost a month."""
 
-    The number of disks counts for on-demand bursting, and where what is billed has a limit.
-    """
-    known: dict[tuple[str, int, int], float] = {}
+    @cache
+    def usd(sku: str, size_gib: int, bursting: bool, number: int) -> float:
+        one = Disks(DiskAsk(sku, size_gib, bursting=bursting), number, kept)
+        each = estimate.sum_of(used(one, need), prices)
+        return math.nan if each is None else number * each
+
     costs = np.zeros(len(index))
     for place, (position, number) in enumerate(zip(index, count, strict=True)):
         disk = disks[position]
-        if disk.sku in rules.FLEXIBLE_SKUS or (disk.sku in rules.PREMIUM_SKUS and not disk.bursting):
-            continue
-        capped = catalog.disk_tier(disk.sku, disk.size_gib).tier in estimate.BILLED_PER_HOUR
-        key = disk.sku, disk.size_gib, int(number) if disk.bursting or capped else 1
-        if key not in known:
-            usd = estimate.sum_of(used(Disks(disk, key[2], cache), need), prices)
-            known[key] = math.nan if usd is None else key[2] * usd
-        costs[place] = known[key]
+        if disk.bursting or disk.sku not in (*rules.FLEXIBLE_SKUS, *rules.PREMIUM_SKUS):
+            costs[place] = usd(disk.sku, disk.size_gib, disk.bursting, int(number))
     return costs
 
 

@@ -159,6 +159,11 @@ class VmSize:
         return self.disk_controllers == (NVME,)
 
     @property
+    def attachments(self) -> tuple[str, ...]:
+        """Ways to attach disks; one without a name where no page says it."""
+        return self.disk_controllers or ("",)
+
+    @property
     def os_disk_room_gib(self) -> dict[str, int]:
         """Room for an ephemeral OS disk by its placement, the local disks first; empty where there is none.
 
@@ -207,6 +212,11 @@ class Region:
     source: str
     read_on: str
     note: str
+
+    @property
+    def first_zone(self) -> str | None:
+        """First zone; None in a region without zones."""
+        return self.zones[0] if self.zones else None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ docs/reference/limits.md explains it.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from diskbook.facts import catalog
@@ -58,9 +58,22 @@ def limits_of(size: catalog.VmSize) -> tuple[Limit, ...]:
     noted, note = _noted(size.note)
     return tuple(
         _row(size, attachment, kind, figures, note)
-        for attachment in size.disk_controllers or ("",)
+        for attachment in size.attachments
         for kind, figures in _kinds(size, attachment, noted)
     )
+
+
+@cache
+def by_kind(size: str, attachment: str) -> dict[str, Limit]:
+    """Return the limits of a size at one attachment, by kind of disk.
+
+    Those of Premium SSD v2 and Ultra are Premium SSD's where unknown; without host cache its are empty.
+    """
+    rows = {row.disk_kind: row for row in limits_of(catalog.vm_size(size)) if row.attachment == attachment}
+    if rows[FLEXIBLE].iops is None:
+        rows[FLEXIBLE] = rows[PREMIUM]
+    rows.setdefault(CACHED, replace(rows[PREMIUM], iops=None, mb_s=None, burst_iops=None, burst_mb_s=None))
+    return rows
 
 
 def _kinds(

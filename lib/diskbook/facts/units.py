@@ -4,6 +4,7 @@ Disk sizes count in powers of two (GiB), rates in powers of ten (MB/s), as Azure
 """
 
 import math
+import re
 from datetime import UTC, datetime
 
 from diskbook.facts.errors import UsageError
@@ -21,6 +22,9 @@ MS_PER_S = 1000
 US_PER_MS = 1000
 US_PER_S = 1_000_000
 
+_SIZES = {"GIB": GIB, "TIB": 1024 * GIB, "GB": 10**9, "TB": 10**12}
+_MOST_GIB = 64 * 65536
+"""As much as 64 disks of the largest size hold."""
 _SPANS = ((86400, "days"), (3600, "h"), (60, "min"))
 
 
@@ -77,6 +81,30 @@ def parse_percent(text: str, option: str, most: float = 100.0, zero: bool = Fals
         low = "0 %" if zero else "more than 0 %"
         raise UsageError(f"{option} {text}: it must be {low} and less than {most:g} %")
     return value / 100
+
+
+def parse_gib(text: str, option: str) -> int:
+    """Read a size such as 2TiB, 500GiB or 2TB as whole GiB; UsageError where it is none."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    unit = match[2] if match else ""
+    if not match or unit.upper() not in _SIZES or unit.endswith("b"):
+        raise UsageError(f"{option} {text}: write GiB, TiB, GB or TB behind the number, for example 2TiB")
+    size = math.ceil(float(match[1]) * _SIZES[unit.upper()] / GIB - 1e-9)
+    if not 1 <= size <= _MOST_GIB:
+        raise UsageError(f"{option} {text}: the data need 1 GiB or more, and at most 4 PiB")
+    return size
+
+
+def parse_rate(text: str | None, option: str, unit: str) -> float | None:
+    """Read a rate above 0 such as 8000, 8k or "8000 IOPS"; UsageError where it is none."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d*\.?\d*)\s*([A-Za-z/]*)\s*", text)
+    thousand = match is not None and match[2] == "k" and unit == "IOPS"
+    value = float(match[1]) * (1000 if thousand else 1) if match and match[1].strip(".") else 0.0
+    if match is None or not (thousand or match[2].lower() in ("", unit.lower())) or not value > 0:
+        raise UsageError(f"{option} {text}: write a number of {unit} above 0, for example {option} 8000")
+    return value
 
 
 def duration(seconds: float, minutes_from_s: float = 90.0, hours_from_s: float = 5400.0) -> str:

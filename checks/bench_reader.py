@@ -7,6 +7,7 @@ that were outstanding when that ended are the disk's to answer, not ours. Ends w
 limit. Limits are for a quiet machine.
 """
 
+import itertools
 import json
 import shutil
 import statistics
@@ -46,7 +47,7 @@ def main() -> int:
     print(f"{'task':<44}{'s':>8}{'at most':>9}")
     rows = []
     with tempfile.TemporaryDirectory(prefix="diskbook-bench-") as scratch:
-        for row in (*commands(Path(scratch)), *overheads()):
+        for row in itertools.chain(commands(Path(scratch)), overheads()):
             print(row.text, flush=True)
             rows.append(row)
     return int(any(row.seconds > row.most_s for row in rows))

@@ -102,7 +102,7 @@ def test_a_group_that_exists_is_neither_adopted_nor_deleted(cloud: Clients, plac
     assert soon(lambda: ledger.exists() and '"create machine"' in ledger.read_text())
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=240)
-    assert "nothing is left standing" in output
+    assert "no resources are left" in output
     assert "diskbook-test-1" in groups(cloud)
     assert [disk.name for disk in cloud.compute.disks.list_by_resource_group("diskbook-test-1")] == ["disk0"]
     assert not [name for name in groups(cloud) if name.startswith("diskbook-test-1-")]

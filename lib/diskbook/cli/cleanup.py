@@ -12,7 +12,7 @@ from diskbook.cli.output import examples, json_option, progress_apart, show_json
 @click.command(epilog=examples("diskbook teardown my-run", "diskbook teardown file:///srv/lab/my-run"))
 @click.argument("name", metavar="RUN", shell_complete=complete.runs)
 def teardown(name: str) -> None:
-    """Delete what RUN has left standing."""
+    """Delete the resources that RUN has left."""
     from diskbook.facts.errors import DiskbookError
     from diskbook.hosts import stage
     from diskbook.measure.runs import stages
@@ -28,7 +28,7 @@ def teardown(name: str) -> None:
         outcome.join_catalogue(run)
     if left := stage.standing_text(run.manifest):
         raise DiskbookError(f"run {run.name} is {left}")
-    click.echo("nothing of this run is left standing")
+    click.echo("no resources of this run are left")
 
 
 @click.command(

@@ -92,7 +92,7 @@ def compare(
 @click.command(epilog=examples("diskbook pool sample-zone-disks my-run"))
 @click.argument("names", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=complete.runs)
 def pool(names: tuple[str, ...]) -> None:
-    """Take two or more runs of one question together.
+    """Pool two or more runs of one question.
 
     Prints each headline comparison: the change over these runs, and over runs like these from three runs on.
     Below it stand the runs, what the spread comes from, and what would change the answer. The notebook

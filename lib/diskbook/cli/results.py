@@ -372,7 +372,7 @@ def record(name: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would be replaced and what is left; write nothing.")
 @click.option("--yes", is_flag=True, help="Write without asking, for scripts.")
 def share(name: str, out: Path, by: str, licence: str, dry_run: bool, yes: bool) -> None:
-    """Make one file of RUN for strangers, without what is private.
+    """Pack RUN into one file to share, without private data.
 
     It shows what it replaced and every text that is left, and asks before it writes. Notebooks, reports and
     figures stay here. Whoever imports the file computes them again.

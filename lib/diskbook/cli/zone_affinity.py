@@ -48,7 +48,7 @@ def zone_affinity(
     zone: str, learn: str | None, state: str | None, as_json: bool, baseline: str | None, disk: str | None,
     near_ms: float | None, far_ms: float | None, **reads: Any,
 ) -> None:  # fmt: skip
-    """Tell whether a workload runs in the zone that its disk answers from.
+    """Check whether a workload runs in the zone that its disk answers from.
 
     It only reads from the zone-redundant disk.
 

@@ -38,7 +38,7 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
             *_network(scenario.network),
             f"  data disks:{_counted(disks)}",
             *(neighbours.volume_cost.created(scenario) if scenario.has_clusters else ()),
-            f"  all of it stands for about {duration(3600 * estimate.hours, minutes_from_s=0)}; "
+            f"  all of it exists for about {duration(3600 * estimate.hours, minutes_from_s=0)}; "
             f"{count * replicates} machines at a time, which shut themselves down after "
             f"{round(estimate.worst_hours, 1):g} h",
             *(_LASTING for _ in _local(scenario)[:1]),

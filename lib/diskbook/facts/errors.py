@@ -84,7 +84,7 @@ class Stopped(BaseException):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"stopped by {signal.Signals(self.number).name}; nothing is left standing{self.hint}"
+        return f"stopped by {signal.Signals(self.number).name}; no resources are left{self.hint}"
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:

@@ -281,7 +281,7 @@ def test_a_second_machine_tears_down_by_the_run_s_address(
     push.push(standing.folder, store, whole=False)
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
     done = CliRunner().invoke(cli, ["teardown", str(store / standing.name)])
-    assert done.exit_code == 0 and "nothing of this run is left standing" in done.output, done.output
+    assert done.exit_code == 0 and "no resources of this run are left" in done.output, done.output
     assert groups(cloud) == []
     assert '"stage": "teardown"' in lease.read(open_objects(store / standing.name)).state.tail
 

@@ -142,7 +142,7 @@ def test_a_signal_leaves_nothing_but_what_is_finished(cli: Cli, number: signal.S
     process.send_signal(number)
     _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 128 + number
-    assert "nothing is left standing; resume with 'diskbook run --resume stopped'" in err
+    assert "no resources are left; resume with 'diskbook run --resume stopped'" in err
     assert "Traceback" not in err
     _gone("stopped")
     assert _events("stopped", kind) and not _events("stopped", "trial")

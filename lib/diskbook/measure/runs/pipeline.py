@@ -107,7 +107,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Out
       (`companion_files`).
 
     Raises UsageError when the run is analysed by files beside its scenario's file, and that is not named.
-    Raises DiskbookError when a stage fails; what was finished is kept and nothing is left standing (unless
+    Raises DiskbookError when a stage fails; what was finished is kept and no resources are left (unless
     `keep`). Raises Stopped after SIGINT or SIGTERM, when everything is torn down.
     """
     run.check_signed()
@@ -148,7 +148,7 @@ def _tear_down(run: Run, failure: BaseException | None) -> None:
         if failure is None:
             raise
         first: object = failure
-        if isinstance(failure, Stopped):  # whose own words are that nothing is left standing
+        if isinstance(failure, Stopped):  # whose own words are that no resources are left
             first = f"stopped by {signal.Signals(failure.number).name}"
         is_told = str(left) in str(first)  # the stage 4-teardown has failed by the same
         both = DiskbookError(str(first) if is_told else f"{first}; and the teardown failed: {left}")

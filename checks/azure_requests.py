@@ -8,7 +8,10 @@ import base64
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 Json = dict[str, Any]
 REGION = "westeurope"
@@ -23,66 +26,8 @@ _OFF: Any = None
 _FEW = 5
 """So many entries of an object are named, not counted."""
 
-DISK: Json = {
-    "location": REGION,
-    "zones": ["1"],
-    "sku": {"name": "Premium_LRS"},
-    "properties": {"creationData": {"createOption": "Empty"}, "diskSizeGB": 1024},
-}
-NETWORK: Json = {
-    "location": REGION,
-    "properties": {
-        "addressSpace": {"addressPrefixes": ["10.0.0.0/16"]},
-        "subnets": [{"name": "s", "properties": {"addressPrefix": "10.0.0.0/24"}}],
-    },
-}
-RULE: Json = {
-    "protocol": "Tcp", "direction": "Inbound", "access": "Allow", "priority": 1000, "sourcePortRange": "*",
-    "sourceAddressPrefix": "192.0.2.7", "destinationAddressPrefix": "*", "destinationPortRange": "22",
-}  # fmt: skip
-NSG: Json = {"location": REGION, "properties": {"securityRules": [{"name": "ssh", "properties": RULE}]}}
-ADDRESS: Json = {
-    "location": REGION,
-    "zones": ["1"],
-    "sku": {"name": "Standard"},
-    "properties": {"publicIPAllocationMethod": "Static"},
-}
-NIC: Json = {
-    "location": REGION,
-    "properties": {
-        "ipConfigurations": [
-            {
-                "name": "ip",
-                "properties": {
-                    "subnet": {"id": "<virtualNetworks/net/subnets/s>"},
-                    "publicIPAddress": {"id": "<publicIPAddresses/ip>"},
-                },
-            }
-        ],
-        "enableAcceleratedNetworking": False,
-    },
-}
-VM: Json = {
-    "location": REGION,
-    "zones": ["1"],
-    "properties": {
-        "hardwareProfile": {"vmSize": "Standard_D4as_v4"},
-        "storageProfile": {
-            "imageReference": {"publisher": "Canonical", "offer": "o", "sku": "server", "version": "latest"},
-            "osDisk": {"createOption": "FromImage", "deleteOption": "Delete"},
-            "dataDisks": [],
-        },
-        "osProfile": {
-            "computerName": "vm",
-            "adminUsername": "bench",
-            "linuxConfiguration": {"disablePasswordAuthentication": True},
-        },
-        "networkProfile": {"networkInterfaces": [{"id": "<networkInterfaces/nic>"}]},
-    },
-}
-ATTACH: Json = {
-    "dataDisksToAttach": [{"diskId": "<disks/d>", "lun": 0, "caching": "None", "deleteOption": "Detach"}]
-}
+_TEXT = Path(__file__).with_suffix(".yaml").read_text("utf-8")
+_BODIES, _KEYS = (yaml.safe_load(_TEXT)[part] for part in ("bodies", "keys"))
 
 
 @dataclass(frozen=True)
@@ -153,107 +98,53 @@ def _value(value: Any) -> str:
 
 
 def disk(name: str = "d", query: str | None = None, **changes: Any) -> Request:
-    """PUT a P30 in zone 1; `changes` by the short names of `_DISK`, or by names of the outermost members."""
-    return Request("PUT", f"disks/{name}", DISK, _by_long_names(_DISK, changes), query=query)
+    """PUT a P30 in zone 1; `changes` by its short names of keys, or by outermost members."""
+    return Request("PUT", f"disks/{name}", _BODIES["disk"], _by_long_names("disk", changes), query=query)
 
 
 def change(name: str = "d", **changes: Any) -> Request:
     """PATCH a disk; `changes` as in `disk`."""
-    return Request("PATCH", f"disks/{name}", {}, _by_long_names(_DISK, changes))
+    return Request("PATCH", f"disks/{name}", {}, _by_long_names("disk", changes))
 
 
-def _by_long_names(keys: Mapping[str, str], changes: Mapping[str, Any]) -> Json:
-    return {keys.get(key, key): value for key, value in changes.items()}
-
-
-_DISK = {
-    "location": "location",
-    "zones": "zones",
-    "sku": "sku.name",
-    "size": "properties.diskSizeGB",
-    "shares": "properties.maxShares",
-    "bursting": "properties.burstingEnabled",
-    "plus": "properties.creationData.performancePlus",
-    "sector": "properties.creationData.logicalSectorSize",
-    "tier": "properties.tier",
-    "iops": "properties.diskIOPSReadWrite",
-    "mb_s": "properties.diskMBpsReadWrite",
-    "state": "properties.diskState",
-    "unknown": "properties.creationData.plus",
-}
+def _by_long_names(kind: str, changes: Mapping[str, Any]) -> Json:
+    return {_KEYS[kind].get(key, key): value for key, value in changes.items()}
 
 
 def network(**changes: Any) -> Request:
     """PUT a virtual network with one subnet."""
-    return Request("PUT", "virtualNetworks/net", NETWORK, changes)
+    return Request("PUT", "virtualNetworks/net", _BODIES["network"], changes)
 
 
 def address(name: str = "ip", **changes: Any) -> Request:
     """PUT a standard public address in zone 1."""
-    keys = {
-        "sku": "sku.name",
-        "method": "properties.publicIPAllocationMethod",
-        "idle_minutes": "properties.idleTimeoutInMinutes",
-        "unknown": "properties.Sku",
-    }
-    return Request("PUT", f"publicIPAddresses/{name}", ADDRESS, _by_long_names(keys, changes))
+    return Request("PUT", f"publicIPAddresses/{name}", _BODIES["address"], _by_long_names("address", changes))
 
 
 def nic(name: str = "nic", **changes: Any) -> Request:
     """PUT an interface with the address."""
-    configuration = "properties.ipConfigurations.0.properties"
-    keys = {
-        "address": f"{configuration}.publicIPAddress.id",
-        "subnet": f"{configuration}.subnet.id",
-        "accelerated": "properties.enableAcceleratedNetworking",
-    }
-    return Request("PUT", f"networkInterfaces/{name}", NIC, _by_long_names(keys, changes))
+    return Request("PUT", f"networkInterfaces/{name}", _BODIES["nic"], _by_long_names("nic", changes))
 
 
 def nsg(**changes: Any) -> Request:
     """PUT a security group with one rule."""
-    keys = {"priority": "properties.securityRules.0.properties.priority"}
-    return Request("PUT", "networkSecurityGroups/nsg", NSG, _by_long_names(keys, changes))
-
-
-_VM = {
-    "location": "location",
-    "zones": "zones",
-    "size": "properties.hardwareProfile.vmSize",
-    "ultra": "properties.additionalCapabilities.ultraSSDEnabled",
-    "os_disk": "properties.storageProfile.osDisk.managedDisk.storageAccountType",
-    "os_cache": "properties.storageProfile.osDisk.caching",
-    "os_delete": "properties.storageProfile.osDisk.deleteOption",
-    "os_size": "properties.storageProfile.osDisk.diskSizeGB",
-    "local": "properties.storageProfile.osDisk.diffDiskSettings",
-    "data_disks": "properties.storageProfile.dataDisks",
-    "computer": "properties.osProfile.computerName",
-    "admin": "properties.osProfile.adminUsername",
-    "custom_data": "properties.osProfile.customData",
-    "nics": "properties.networkProfile.networkInterfaces",
-    "network": "properties.networkProfile",
-    "windows": "properties.osProfile.windowsConfiguration",
-    "linux": "properties.osProfile.linuxConfiguration",
-    "password": "properties.osProfile.adminPassword",
-    "events": "properties.scheduledEventsProfile",
-    "unknown": "properties.scheduledEvents",
-}
+    return Request("PUT", "networkSecurityGroups/nsg", _BODIES["nsg"], _by_long_names("nsg", changes))
 
 
 def vm(name: str = "vm", **changes: Any) -> Request:
-    """PUT a D4as_v4 in zone 1 with the interface; `changes` by the short names of `_VM`."""
-    return Request("PUT", f"virtualMachines/{name}", VM, _by_long_names(_VM, changes))
+    """PUT a D4as_v4 in zone 1 with the interface; `changes` by the short names of its keys."""
+    return Request("PUT", f"virtualMachines/{name}", _BODIES["vm"], _by_long_names("vm", changes))
 
 
 def resize(**changes: Any) -> Request:
     """PATCH the machine."""
-    return Request("PATCH", "virtualMachines/vm", {}, _by_long_names(_VM, changes))
+    return Request("PATCH", "virtualMachines/vm", {}, _by_long_names("vm", changes))
 
 
 def attach(machine: str = "vm", **changes: Any) -> Request:
     """POST that the disk is attached to the machine at LUN 0, without cache."""
     return Request(
-        "POST", f"virtualMachines/{machine}/attachDetachDataDisks", ATTACH,
+        "POST", f"virtualMachines/{machine}/attachDetachDataDisks", _BODIES["attach"],
         {f"dataDisksToAttach.0.{key}": value for key, value in changes.items()},
     )  # fmt: skip
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from diskbook.cloud.azure import expiry
 from diskbook.design import consistency, scenario_file, scenario_tables, schedule
 from diskbook.design.model import Design, Scenario
-from diskbook.facts import paths
+from diskbook.facts import catalog, paths
 from diskbook.facts.errors import UsageError
 from diskbook.measure.plan import sample_size
 
@@ -27,6 +28,24 @@ def test_presets_change_the_workloads() -> None:
     article = [item for item in full.workload if item.name in names]
     assert {(item.runtime_s, item.working_set_gib) for item in article} == {(30.0, 30.0)}
     assert full.design.replicates == 5
+
+
+@pytest.mark.parametrize("name", ["zone-disks", "shared-zrs"])
+def test_the_cheapest_preset_stays_far_below_the_limits_of_its_disks(name: str) -> None:
+    """docs/how-to/measure-zrs.md has these figures; the probe at depth 2 would reach a P15's base limit."""
+    figures = pd.read_csv(paths.REFERENCE / "published-figures.csv").query("article == 'zone-disks'")
+    is_single = (figures["metric"] == "lat_mean") & (figures["outstanding_total"].astype(float) == 1)
+    iops = 1000 / figures.loc[is_single, "value"].astype(float).min()
+    scenario = scenario_file.load(name, "answer")
+    deepest = max(load.threads * load.queue_depth for load in scenario.workload)
+    assert deepest == 2 and {disk.size_gib for disk in scenario.disk} == {512}
+    for disk in scenario.disk:
+        limits = catalog.disk_limits(disk.sku, disk.size_gib)
+        assert limits.iops is not None and limits.burst_iops is not None
+        assert limits.iops / iops == pytest.approx(2.99, abs=0.005) and deepest * iops < limits.iops
+        assert limits.burst_iops / iops == pytest.approx(4.55, abs=0.005)
+        smaller = catalog.disk_limits(disk.sku, disk.size_gib // 2)
+        assert smaller.iops is not None and deepest * iops > smaller.iops
 
 
 def test_overrides_win_over_the_preset() -> None:

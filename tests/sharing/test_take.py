@@ -210,6 +210,10 @@ def test_the_site_shows_shared_runs_with_origin_and_those_left_aside_with_the_re
     monkeypatch.setattr(
         shared, "known", lambda: ([shared._imported(folder / "emulated.zip")], [("a", "why")])
     )
-    page = dict(site._pages([], [], ""))["shared.html"]
-    assert "shared by somebody who is not named (bundle" in page and "open (emulated)" in page
-    assert "a: why" in page
+    run = shared._imported(folder / "emulated.zip")
+    pages = dict(site._pages([site.read(Run(paths.RUNS / "sample-zone-disks"))], [], ""))
+    for page in (pages["shared.html"], pages["scenarios/zone-disks.html"]):
+        assert "shared by somebody who is not named (bundle" in page and "open (emulated)" in page
+    assert "a: why" in pages["shared.html"]
+    assert shared._failed(run).startswith("no finished trial of")
+    assert shared._failed(Run(paths.RUNS / "sample-zone-disks")) == ""

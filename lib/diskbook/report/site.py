@@ -339,11 +339,13 @@ def _pages(shown: list[Entry], unreadable: list[str], url: str) -> Iterator[tupl
     about = card("published.html", "Published figures", "What five articles published, re-examined.")
     yield "published.html", _page("published", "", **_published(), **about)
     about = card("shared.html", "Shared runs", "Runs that others measured and shared, with their origin.")
-    yield "shared.html", _page("shared", "", **_shared(), **about)
+    shared = _shared()
+    yield "shared.html", _page("shared", "", **shared, **about)
     yield "reports/README.txt", "Reports of runs, as their folders have them.\n"
     for name, runs in by_scenario.items():
         path = f"scenarios/{slug(name)}.html"
         given = {"name": name, "newest": runs[0], "questions": list(_questions(runs))}
+        given["shared"] = shared["scenarios"].get(name, [])
         yield path, _page("scenario", "../", **given, **card(path, runs[0].title, runs[0].question))
     for entry in shown:
         path = f"runs/{entry.slug}.html"

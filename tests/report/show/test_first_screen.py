@@ -151,7 +151,11 @@ def test_an_exploratory_run_answers_no_question(a: Analysis) -> None:
 @pytest.mark.parametrize(
     ("provenance", "words"),
     [
-        ("azure", "Azure: Standard_D4as_v4"),
+        (
+            "azure",
+            "Azure: 3 machines (Standard_D4as_v4), 2 disks Premium_LRS of 1,024 GiB, "
+            "1 disk Premium_ZRS of 1,024 GiB",
+        ),
         ("inventory", "hosts of the user's own"),
         ("imported", "machines of others (imported)"),
     ],

@@ -1,12 +1,14 @@
 """Where a run was, as text, for pages and tables that show runs of many places together."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from diskbook.design.vocabulary import Provenance, Scope
+from diskbook.facts.quantities import many
 from diskbook.report.show import sentences
 from diskbook.report.show.analysed import Analysed
 
@@ -83,7 +85,18 @@ def ran_on(a: Analysed) -> str:
     if a.provenance == Provenance.IMPORTED:
         source = data_set(a)
         return f"measured by others: {source['attribution']}" if source else "machines of others (imported)"
-    return f"Azure: {', '.join(dict.fromkeys(machine.size for machine in a.scenario.machine))}"
+    return f"Azure: {', '.join(_machines_and_disks(a))}"
+
+
+def _machines_and_disks(a: Analysed) -> Iterator[str]:
+    """Machines and disks that were measured: how many of each size, and of each kind and size."""
+    sizes = ", ".join(dict.fromkeys(machine.size for machine in a.scenario.machine))
+    yield f"{many(a.trials['machine_id'].nunique(), 'machine')} ({sizes})"
+    disks = {arm.name: a.scenario.disk_named(arm.disk) for arm in a.scenario.arm if arm.disk}
+    measured = a.trials.drop_duplicates("disk_id")["arm"].map(disks).dropna()
+    kinds = Counter((disk.sku, disk.size_gib) for disk in measured)
+    for (sku, size_gib), number in sorted(kinds.items()):
+        yield f"{many(number, 'disk')} {sku} of {size_gib:,} GiB"
 
 
 def data_set(a: Analysed) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from diskbook.design.layout import MARK_ROOM
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.linux import FIRST_DATA_NAMESPACE, NVME_MODEL
+from diskbook.hosts import shell_script
 from diskbook.hosts.device import MARK_BYTES, Device, Facts, data_at_edges
 from diskbook.hosts.ssh import Connection
 
@@ -36,17 +37,7 @@ d=/dev/${{b##*/}}; echo "$((s - {FIRST_DATA_NAMESPACE})) $d $d $(($(cat "$b/size
 done; true"""
 
 # What a machine knows of a block device: one line a fact, its name first.
-_FACTS = """set -e; d=$(readlink -f {path}); n={size}
-for s in os root resource; do
-if [ "$(readlink -f /dev/disk/azure/$s)" = "$d" ]; then echo "special $s"; fi; done
-echo "lsblk $(sudo -n lsblk -J -b -o NAME,SIZE,TYPE,PTTYPE,FSTYPE,MOUNTPOINTS,SERIAL,WWN "$d" | tr -d '\\n')"
-echo "wipefs $(sudo -n wipefs -J -n "$d" | tr -d '\\n')"
-at() {{ sudo -n dd if="$d" bs=$1 skip=$2 count=1 status=none; }}
-echo "head $(at 1048576 0 | sha256sum | cut -c-64)"
-end() {{ sudo -n dd if="$d" bs=1M skip=$((n - 1048576)) count=1 iflag=skip_bytes,fullblock status=none; }}
-echo "tail $(end | sha256sum | cut -c-64)"
-echo "mark $(at 4096 $(((n - 1048576) / 4096)) | base64 -w0)"
-"""
+_FACTS = shell_script("disk-facts")
 _MARK = (
     'sudo -n dd of="$(readlink -f {path})" bs=4096 seek={block} count=1 iflag=fullblock oflag=direct '
     "conv=notrunc,fsync status=none"

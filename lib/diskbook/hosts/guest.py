@@ -12,6 +12,7 @@ from typing import Any
 
 from diskbook.facts import linux
 from diskbook.facts.errors import visible
+from diskbook.hosts import shell_script
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import CPU_AFTER, CPU_BEFORE
 from diskbook.hosts.ssh import Connection
@@ -35,22 +36,7 @@ _WITHOUT_QUEUE = "#"  # stands for no target: drives and exports are no paths
 # what has no device below, as loop and dm, is named as /proc/devices names its major number. Queues as the
 # kernel documents them (Documentation/ABI/stable/sysfs-block); of a partition they are the whole disk's, of a
 # file those of what its file system lies on.
-_ASK = r"""t={target}; echo "kernel $(uname -sr)"
-echo "cpu_model $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)"
-[ -e "$t" ] || exit 0
-[ -b "$t" ] || t=$(df --output=source -- "$t" | tail -n 1)
-t=$(readlink -f -- "$t"); b=$(readlink -f -- "/sys/class/block/${{t##*/}}")
-[ -b "$t" ] && [ -d "$b" ] || exit 0
-if [ -e "$b/partition" ]; then b=${{b%/*}}; fi
-for f in write_cache fua scheduler nr_requests wbt_lat_usec logical_block_size rotational; do
-if [ -r "$b/queue/$f" ]; then echo "$f $(cat "$b/queue/$f" 2>/dev/null)"; fi; done
-if [ -d "$b/mq" ]; then echo "hardware_queues $(ls "$b/mq" | wc -l)"; fi
-d=$(readlink -f -- "$b/device")
-while [ -e "$b/device" ] && [ "${{d#/sys/devices/}}" != "$d" ]; do
-if [ -e "$d/driver" ]; then n=$(readlink -f -- "$d/driver"); echo "driver ${{n##*/}}"; fi; d=${{d%/*}}; done
-if [ ! -e "$b/device" ]; then m=$(cut -d: -f1 "$b/dev")
-sed -n '/^Block/,$p' /proc/devices | sed -n "s/^ *$m /driver /p"; fi; true
-"""
+_ASK = shell_script("guest")
 _DRIVERS = 2  # the disk's own and its controller's; what lies above is the bus
 _RENAMED = {"logical_block_size": "logical_block_size_bytes"}
 

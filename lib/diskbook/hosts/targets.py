@@ -17,7 +17,7 @@ from typing import Any
 from diskbook.design.layout import MARK_ROOM
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB, KIB, MIB
-from diskbook.hosts import disks, disks_azure
+from diskbook.hosts import disks, disks_azure, shell_script
 from diskbook.hosts.device import MARK_BYTES, Device
 from diskbook.hosts.ssh import Connection, Output
 
@@ -109,26 +109,7 @@ SPARE_BYTES, SPARE_SHARE = GIB, 0.05
 """Left free beside a file: the lesser of the two, of the file system's size."""
 
 # One line a fact, its name first.
-_LOOK = (
-    LAYERS.replace("{", "{{").replace("}", "}}")
-    + """p={path}; d=$p; [ -d "$p" ] || d=$(dirname "$p")
-if [ -b "$p" ]; then echo "kind device"; elif [ -d "$p" ]; then echo "kind folder"
-elif [ -e "$p" ] || [ -L "$p" ]; then echo "kind file"; elif [ -d "$d" ]; then echo "kind new"
-else echo "kind nowhere"; exit 0; fi
-echo "real $(readlink -f "$p")"
-if [ -w "$d" ] && [ -x "$d" ]; then echo "writable yes"; fi
-if [ -b "$p" ]; then
-if [ -r "$p" ] && [ -w "$p" ]; then echo "by-user yes"
-elif sudo -n true 2>/dev/null; then echo "by-root yes"; fi
-echo "size $(lsblk -b -n -d -o SIZE "$(readlink -f "$p")")"
-echo "layers $(layers "$(readlink -f "$p")" | tr '\\n' ' ')"; exit 0; fi
-findmnt -n -o FSTYPE,SOURCE -T "$d" | tail -n 1 | sed 's/^/system /'
-df --output=size -B1 "$d" | tail -n 1 | sed 's/^/total /'
-df --output=avail -B1 "$d" | tail -n 1 | sed 's/^/room /'
-s=$(findmnt -n -o SOURCE -T "$d" | tail -n 1)
-case $s in /dev/*) echo "layers $(layers "$s" | tr '\\n' ' ')";; esac
-"""
-)
+_LOOK = LAYERS.replace("{", "{{").replace("}", "}}") + shell_script("look")
 _WRITE_MARK = (
     "dd of={file} bs=4096 seek={block} count=1 iflag=fullblock oflag=direct conv=notrunc,fsync status=none"
 )

@@ -8,7 +8,9 @@ too, where azure-identity writes a page.
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from azure.core.exceptions import AzureError, HttpResponseError
@@ -19,23 +21,9 @@ from diskbook.facts import redact
 _ATTEMPT = re.compile(r"^\t(\w+): (.*?)(?=^\t\w+: |^To mitigate|\Z)", re.MULTILINE | re.DOTALL)
 _PAGE = re.compile(r"Attempted credentials:|^(DefaultAzure|ChainedToken)Credential failed", re.MULTILINE)
 
-# Azure's words, and ours: the first that fits counts. AADSTS numbers are those of Microsoft's list of
-# authentication errors.
-_REASONS = (
-    (r"not found on path|could not be found|not installed|package", "not installed"),
-    (r"AADSTS(70043|700082|700084|50173|50078|50132|500133)|expired", "the sign-in has expired"),
-    (r"AADSTS(50076|50079|50158)", "asks for a second factor"),
-    (r"AADSTS7000215|invalid client secret", "the client secret is wrong"),
-    (r"AADSTS7000222", "the client secret has expired"),
-    (r"AADSTS700016", "the application is not known in this tenant"),
-    (r"AADSTS(90002|900023)", "there is no such tenant"),
-    (r"AADSTS(\d+)", r"refused with AADSTS\1"),
-    (r"az login|azd auth login|Connect-AzAccount|No accounts? (was|were) found", "not signed in"),
-    (r"timed out waiting|process.*tim(ed|e) ?out", "did not answer in time"),
-    (r"not fully configured|not configured|no environment|not set", "not configured"),
-    (r"IMDS|managed identity|link-local", "not on an Azure machine"),
-    (r"resolve|connect|unreachable|timed out", "its server cannot be reached"),
-)
+_KNOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_WORDS: dict[str, str] = _KNOWN["words"]
+_ADVICE = {code: words.format(**_WORDS) for code, words in _KNOWN["advice"].items()}
 _LONGEST = 60  # characters of a reason that none of these fits
 _BY_VARIABLES = "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET"
 
@@ -60,7 +48,7 @@ def signin_line(message: str) -> str:
 
 
 def _reason(text: str) -> str:
-    for pattern, words in _REASONS:
+    for pattern, words in _KNOWN["reasons"]:
         if match := re.search(pattern, text, re.IGNORECASE):
             return match.expand(words)
     first = re.split(r"(?<=\w)[.;\n]", text.strip(), maxsplit=1)[0]
@@ -79,83 +67,6 @@ def _remedy(tried: dict[str, str]) -> str:
 
 
 Result = TypeVar("Result")
-
-# The operation ended, but through no fault of what was asked for.
-_REPEATABLE = {
-    "AnotherOperationInProgress",
-    "Canceled",
-    "CanceledAndSupersededDueToAnotherOperation",
-    "GatewayTimeout",
-    "InternalError",
-    "InternalExecutionError",
-    "InternalOperationError",
-    "InternalServerError",
-    "NetworkingInternalOperationError",
-    "OperationPreempted",
-    "RetryableError",
-    "RetryableErrorDueToAnotherOperation",
-    "ServerTimeout",
-    "ServiceUnavailable",
-}
-
-_ROOM = "choose another size, zone or region, or try again later"
-_CORES = (
-    "the quota of cores is used up: take a smaller size, one of another family, fewer replicates or another "
-    "region, or ask for more (portal, Quotas, Compute)"
-)
-_ADDRESSES = (
-    "the quota of public addresses is used up: delete those that are not needed, use a private network "
-    "(network.kind), or ask for more (portal, Quotas, Networking)"
-)
-_QUOTA = "ask for more quota (portal, Quotas), or take a smaller size, fewer machines or another region"
-_REGION = "--set scenario.region=REGION"
-_ROLE = "the account needs the role Contributor on this subscription; ask its owner"
-_LOGIN = "sign in again with 'az login'"
-_OTHER = (
-    "name another subscription with --subscription or AZURE_SUBSCRIPTION_ID ('az account list' shows yours)"
-)
-
-_ADVICE = {
-    "SkuNotAvailable": f"Azure has no room for this size there: {_ROOM}",
-    "AllocationFailed": f"Azure has no room for this size now: {_ROOM}",
-    "ZonalAllocationFailed": f"Azure has no room for this size in this zone: {_ROOM}",
-    "OverconstrainedAllocationRequest": f"no host has all of size, zone and disks at once: {_ROOM}",
-    "OverconstrainedZonalAllocationRequest": f"no host of this zone has all of size and disks: {_ROOM}",
-    "NotAvailableForSubscription": f"this subscription may not use it there: {_ROOM}",
-    "QuotaExceeded": _QUOTA,
-    "PublicIPCountLimitReached": _ADDRESSES,
-    "RequestDisallowedByAzure": "this subscription may use only some regions, as is usual for students and "
-    f"trials: take one of them ({_REGION}), or have support open this one",
-    "OSProvisioningTimedOut": "the machine's system did not report in time, though it may still start: "
-    "resume the run; if it happens again, keep the machine with --debug-minutes 10",
-    "VMExtensionProvisioningError": "the script that sets a Windows machine up failed, with that output: "
-    "check that the network lets the machine out to port 443 for downloads, then resume",
-    "PlatformImageNotFound": "this version of the image was withdrawn or is not in this region: begin a new "
-    f"run, which looks for the newest version, or take another region ({_REGION})",
-    "MarketplacePurchaseEligibilityFailed": "this subscription may not buy from the Marketplace, or nobody "
-    "has accepted the image's terms: ask its billing owner, or take another subscription",
-    "NoRegisteredProviderFound": "this region or cloud lacks the resource type or the API version that is "
-    f"named: take another region ({_REGION}); if its provider is not registered, 'az provider register'",
-    "AuthorizationFailed": _ROLE,
-    "LinkedAuthorizationFailed": _ROLE,
-    "RequestDisallowedByPolicy": "a policy of this subscription forbids it: give the tags that it requires "
-    "(--tag KEY=VALUE), take a size, region or network that it allows, or ask its owner for an exemption",
-    "MissingSubscriptionRegistration": "register the provider that is named with 'az provider register'",
-    "StorageAccountAlreadyTaken": "somebody has an account of this name; provision again, in another group",
-    "KeyBasedAuthenticationNotPermitted": "a policy forbids keys of storage accounts, which a witness needs; "
-    "take three nodes, which need no witness, or another subscription",
-    "ScopeLocked": "remove the lock from the resource group or the subscription",
-    "SubscriptionNotFound": f"sign in to its tenant with 'az login --tenant TENANT', or {_OTHER}",
-    "InvalidSubscriptionId": _OTHER,
-    "ReadOnlyDisabledSubscription": f"this subscription is disabled: have it enabled again, or {_OTHER}",
-    "SubscriptionNotRegistered": f"this subscription is not active: {_OTHER}",
-    "AuthenticationFailed": _LOGIN,
-    "InvalidAuthenticationToken": _LOGIN,
-    "ExpiredAuthenticationToken": _LOGIN,
-    "InvalidAuthenticationTokenTenant": "sign in to its tenant with 'az login --tenant TENANT'",
-    "TooManyRequests": "wait some minutes, then go on",
-    "ResourceGroupBeingDeleted": "wait until its deletion has ended, then go on",
-}
 
 _OF_QUOTAS = ("OperationNotAllowed", "ResourceQuotaExceeded", "QuotaExceeded")
 
@@ -189,7 +100,7 @@ def repeatable(error: AzureError) -> bool:
     body = _body(error)
     if "internal error" in str(body.get("message", "")).lower() and code(error) == "AllocationFailed":
         return True
-    return code(error) in _REPEATABLE
+    return code(error) in _KNOWN["repeatable"]
 
 
 def advice(error: AzureError) -> str:
@@ -197,14 +108,14 @@ def advice(error: AzureError) -> str:
     known = code(error)
     if known in _OF_QUOTAS and "quota" in (text := json.dumps(_body(error)).lower()):
         if "cores" in text:
-            return _CORES
-        return _ADDRESSES if re.search(r"public ?ip|ipv4|addresses", text) else _QUOTA
+            return _WORDS["cores"]
+        return _WORDS["addresses"] if re.search(r"public ?ip|ipv4|addresses", text) else _WORDS["quota"]
     return _ADVICE.get(known, "")
 
 
 def lacks_room(error: AzureError) -> bool:
     """Whether Azure has no room for a size there, so that another size or zone may do."""
-    return _ROOM in advice(error)
+    return _WORDS["room"] in advice(error)
 
 
 def retry_once(action: Callable[[], Result], tell: Tell) -> Result:

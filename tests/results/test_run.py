@@ -276,3 +276,9 @@ def test_a_process_keeps_the_secret_that_it_began_with(
     finally:
         secret.write_bytes(kept)
         secret.chmod(0o600)
+
+
+def test_a_stage_is_done_by_its_own_end_alone(folder: runs.Run) -> None:
+    folder.append("stage", stage="provision")
+    folder.append("look", stage="benchmark")
+    assert folder.done("provision") and not folder.done("benchmark")

@@ -74,8 +74,9 @@ coverage: setup ## check intervals against simulated truth, and plant hidden lim
 	@$(BIN)/python -m checks.coverage --docs docs/explanation/coverage.md
 	@$(BIN)/python -m checks.hidden_limits
 
-played: setup ## play hidden limits, drift, stalls and noise, and look for a false verdict (12 minutes)
+played: setup ## play hidden limits, drift, stalls and noise, runs with looks and runs to pool, and look for a false verdict (20 minutes)
 	@$(BIN)/python -m checks.played
+	@$(BIN)/python -m checks.played_runs
 
 rehearse: setup ## run the commands of docs/tutorials/first-azure-run.md, the first day on Azure, on the emulator (10 minutes)
 	@$(BIN)/python -m checks.rehearse

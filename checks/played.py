@@ -116,6 +116,7 @@ class Case:
     depths: tuple[int, ...] = DEPTHS
     runtime_s: float = 0.6
     settle_s: float = 0.0
+    design: str = ""
 
     @property
     def profile(self) -> str:
@@ -126,7 +127,8 @@ class Case:
     @property
     def scenario(self) -> str:
         """The scenario, as its file."""
-        parts = [SCENARIO.read_text("utf-8"), f"replicates = {self.replicates}\nsettle_s = {self.settle_s}\n"]
+        numbers = f"replicates = {self.replicates}\nsettle_s = {self.settle_s}\n{self.design}"
+        parts = [SCENARIO.read_text("utf-8"), numbers]
         parts += [_SECOND_MACHINE] * (self.settle_s > 0)
         parts += [_LOAD.format(depth=depth) for depth in self.depths]
         for pair in self.pairs:

@@ -90,6 +90,17 @@ def test_a_pool_shows_its_runs_components_and_what_would_change_it(tmp_path: Pat
     assert sum(len(line.get_xdata()) == 2 and line.get_color() == "grey" for line in lines) >= 3
 
 
+def test_runs_of_one_name_and_day_are_told_apart(tmp_path: Path) -> None:
+    first, second = copies(tmp_path, 2)
+    trials = pd.read_parquet(second / "trials.parquet")
+    trials["started_utc"] -= pd.Timedelta(hours=23)
+    trials.to_parquet(second / "trials.parquet")
+    (tmp_path / "other").mkdir()
+    again = second.rename(tmp_path / "other" / first.name)
+    table = db.pool([first, again]).compare(*KEY, workload="randwrite-qd1").components
+    assert table.set_index("component")["n"]["run"] == 2
+
+
 def planted(rng: np.random.Generator, runs: int) -> pd.DataFrame:
     """Blocks of runs in one region: s.d. of 3 % between runs, 5 % between disk pairs, 2 % between blocks."""
     rows = []

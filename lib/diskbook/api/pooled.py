@@ -147,7 +147,9 @@ class PooledRuns:
         )
         if len(kept) < 2:
             raise UsageError(f"pool: fewer than two runs have a number; {'; '.join(left_out)}")
-        blocks = pd.concat([pool_parts.labelled(item, analyses[id(item)]) for item in kept])
+        # Numbered, since runs of several folders may have one name.
+        labelled = [pool_parts.labelled(item, analyses[id(item)]) for item in kept]
+        blocks = pd.concat([part.assign(run=number) for number, part in enumerate(labelled)])
         return _pooled(kept, left_out, blocks)
 
     def __repr__(self) -> str:

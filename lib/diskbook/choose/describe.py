@@ -1,5 +1,6 @@
 """A choice in words: what each candidate costs, lets through and takes, and what cannot be had."""
 
+import json
 import math
 import shlex
 from collections.abc import Callable, Iterator
@@ -207,7 +208,7 @@ def plan_command(candidate: Candidate, need: Need) -> str:
     }
     words = ["diskbook", "plan", "first-run"]
     for key, value in settings.items():
-        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        text = value if isinstance(value, str) and not value.isdigit() else json.dumps(value)
         if not (key.endswith("cache") and value == "None"):
             words += ["--set", f"{key}={text}"]
     pairs = zip(words[3::2], words[4::2], strict=True)

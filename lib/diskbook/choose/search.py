@@ -181,12 +181,9 @@ class _Machines:
         self._carry, self._lasting = {}, {}
         for kind, share in {(PREMIUM, 1.0), (FLEXIBLE, 1.0), (PREMIUM, need.beyond_cache), (CACHED, 1.0)}:
             of_kind = [row[kind] for row in limits]
-            iops, mb_s = (
-                np.array([getattr(row, unit) or 0.0 for row in of_kind], float) for unit in ("iops", "mb_s")
-            )
-            bursts = (
-                np.array([getattr(row, f"burst_{unit}") or 0.0 for row in of_kind], float)
-                for unit in ("iops", "mb_s")
+            iops, mb_s, *bursts = (
+                np.array([getattr(row, name) or 0.0 for row in of_kind], float)
+                for name in ("iops", "mb_s", "burst_iops", "burst_mb_s")
             )
             pairs = zip((iops, mb_s), bursts, (need.iops, need.mb_s), strict=True)
             carry = [_carries(share * demand, need.seconds, base, burst) for (base, burst, demand) in pairs]

@@ -1,18 +1,21 @@
-"""The documented limits of VM sizes as files for others: data/limits, as CSV and Parquet.
+"""Limits of VM sizes as files for others: data/limits, the documented ones and the caps that others saw.
 
 `make format` writes them; a test compares their contents.
 """
 
 from dataclasses import fields
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from diskbook.facts import paths
 from diskbook.facts.limits import SCHEMA_VERSION, Limit, all_limits
+from diskbook.importing.answers import seen
 
 FOLDER = paths.ROOT / "data" / "limits"
 CSV, PARQUET = FOLDER / "azure-vm-disk-limits.csv", FOLDER / "azure-vm-disk-limits.parquet"
+SEEN = FOLDER / "azure-vm-caps-seen.csv"
 _TYPES: dict[object, pa.DataType] = {
     int: pa.int32(),
     int | None: pa.int32(),
@@ -32,6 +35,13 @@ def csv_text() -> str:
     return str(frame.to_csv(index=False, float_format="%g", lineterminator="\n"))
 
 
+def seen_text() -> str:
+    """Return the caps that others saw as CSV; joined to the documented limits by `size`."""
+    return str(
+        pd.DataFrame(map(vars, seen.every())).to_csv(index=False, float_format="%g", lineterminator="\n")
+    )
+
+
 def table() -> pa.Table:
     """Return the data set as an Arrow table; what is unknown is null."""
     schema = pa.schema([(field.name, _TYPES[field.type]) for field in fields(Limit)], _METADATA)
@@ -39,8 +49,9 @@ def table() -> pa.Table:
 
 
 def write() -> None:
-    """Write both files; a Parquet file with the same content stays, since its bytes are its writer's."""
+    """Write all files; a Parquet file with the same content stays, since its bytes are its writer's."""
     FOLDER.mkdir(exist_ok=True)
     CSV.write_text(csv_text(), "utf-8")
+    SEEN.write_text(seen_text(), "utf-8")
     if not PARQUET.is_file() or not pq.read_table(PARQUET).equals(table(), check_metadata=True):
         pq.write_table(table(), PARQUET, compression="zstd")

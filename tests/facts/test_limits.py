@@ -75,6 +75,7 @@ def test_a_source_without_a_licence_is_named_so() -> None:
 
 def test_the_files_have_the_same_rows() -> None:
     assert limits_data.CSV.read_text("utf-8") == limits_data.csv_text(), "run make format"
+    assert limits_data.SEEN.read_text("utf-8") == limits_data.seen_text(), "run make format"
     table = limits_data.table()
     assert pq.read_table(limits_data.PARQUET).equals(table, check_metadata=True), "run make format"
     with limits_data.CSV.open(encoding="utf-8", newline="") as file:

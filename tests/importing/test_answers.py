@@ -118,10 +118,18 @@ def test_claims_of_publications_have_a_verdict_and_a_computed_figure() -> None:
 
 def test_caps_that_others_saw_stand_beside_documented_ones(e10: Path) -> None:
     (cap,) = seen.caps("Standard_D16s_v3")
-    assert cap.machines == 2 and cap.rate.startswith("255.3 MB/s") and "Cockroach Labs" in cap.source
+    assert (
+        cap.documented == "256 MB/s"
+        and cap.machines == 2
+        and cap.rate.startswith("255.3 MB/s")
+        and "Cockroach Labs" in cap.source
+    )
     assert seen.caps("Standard_H16r") == () and "894,399" in seen.caps("Standard_L8s_v3")[0].rate
     done = CliRunner().invoke(limits, ["Standard_D16s_v3"])
     assert "seen by others" in done.output and "256 MB/s, burst unknown" in done.output
+    assert "documented: 256 MB/s" in " ".join(done.output.split())
+    (e10_cap,) = seen.caps("Standard_D4s_v3")
+    assert (e10_cap.rate, e10_cap.documented) == ("612.0 IOPS", "600 IOPS in a burst")
     told = why_text.of_run(str(e10))
     assert "Standard_D4s_v3, seen by others: E10 Standard SSD" in told
     assert "seen by others" not in why_text.of_run("sample-zone-disks")

@@ -578,6 +578,7 @@ class SeenCap(Record):
     size: str
     what: str = Field(description="which of its disks, and how it was reached")
     rate: str
+    documented: str = Field(description="empty where no limit is known")
     machines: Number = Field(description="null where it is not told")
     date: str
     source: str

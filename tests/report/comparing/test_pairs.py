@@ -173,3 +173,18 @@ def test_settings_sizes_limits_and_versions_that_changed_are_listed(
 def test_a_copy_is_said_to_be_no_second_measurement(runs: dict[str, Run], tmp_path: Path) -> None:
     copy = beside.copied(runs["again"], tmp_path / "again")
     assert of(runs["again"], copy).remarks.startswith("A and B are one run")
+
+
+def test_runs_of_others_are_compared_with_ours_with_a_sentence_that_says_so(
+    runs: dict[str, Run], tmp_path: Path
+) -> None:
+    """Two of others alone get none; emulated ones are refused beside either."""
+    theirs = beside.copied(runs["again"], tmp_path / "theirs", provenance="imported")
+    ours = beside.copied(runs["default"], tmp_path / "ours", provenance="azure")
+    told = of(theirs, ours).remarks
+    assert told.startswith("A measured by others, the rest by us: a change may be one of method, tool or")
+    other = beside.copied(runs["default"], tmp_path / "other", provenance="imported")
+    assert "by us" not in of(theirs, other).remarks
+    for real in (theirs, ours):
+        with pytest.raises(UsageError, match="emulat"):
+            of(real, runs["again"])

@@ -6,6 +6,7 @@ from functools import cache
 
 import pandas as pd
 
+from diskbook.facts import catalog
 from diskbook.facts.units import MB, MIB
 from diskbook.importing import public
 
@@ -21,6 +22,7 @@ class Seen:
     - `size`: VM size.
     - `what`: which of its disks, and how it was reached.
     - `rate`: the rate that was seen, in words.
+    - `documented`: the limit that is documented for it; empty where none is known.
     - `machines`: number of machines; None where it is not told.
     - `date`, `source`: when, and by whom under which licence.
     """
@@ -28,6 +30,7 @@ class Seen:
     size: str
     what: str
     rate: str
+    documented: str
     machines: int | None
     date: str
     source: str
@@ -36,16 +39,18 @@ class Seen:
     def words(self) -> str:
         """The cap as one line."""
         number = "machines not told" if self.machines is None else f"{self.machines} machine(s)"
-        return f"seen by others: {self.what}: {self.rate}; {number}, {self.date}; {self.source}"
+        documented = f"documented: {self.documented or 'unknown'}"
+        return f"seen by others: {self.what}: {self.rate}; {documented}; {number}, {self.date}; {self.source}"
 
 
 def caps(size: str) -> tuple[Seen, ...]:
     """Return the caps that were seen on a VM size; none where nobody published any."""
-    return tuple(item for item in _every() if item.size == size)
+    return tuple(item for item in every() if item.size == size)
 
 
 @cache
-def _every() -> tuple[Seen, ...]:
+def every() -> tuple[Seen, ...]:
+    """Return all caps that were seen, as `data/limits` has them."""
     return (*_temporary_disks(), *_local_disks(), *_e10())
 
 
@@ -58,6 +63,7 @@ def _temporary_disks() -> Iterator[Seen]:
             str(size),
             f"temporary disk, writes with {ON_CAP_THREADS} threads",
             f"{rates.mean():.1f} MB/s ({rates.min():.1f} to {rates.max():.1f})",
+            f"{catalog.vm_size(str(size)).cached_mb_s:,g} MB/s",
             rows["arm"].nunique(),
             ", ".join(sorted(rows["date"].unique())),
             _source("cockroach-2019"),
@@ -73,7 +79,7 @@ def _local_disks() -> Iterator[Seen]:
         )
         date = str(public.load("scylla-iotune").source["measured"])
         what = "all local NVMe disks together"
-        yield Seen(row["size"], what, "; ".join(parts), None, f"date {date}", _source("scylla-iotune"))
+        yield Seen(row["size"], what, "; ".join(parts), "", None, f"date {date}", _source("scylla-iotune"))
 
 
 def _e10() -> Iterator[Seen]:
@@ -82,7 +88,9 @@ def _e10() -> Iterator[Seen]:
     rate = f"{pd.Series(rows['iops']).mean():.1f} IOPS"
     source = public.load("cloud-storage-bench-2026").source
     what = "E10 Standard SSD (100 GiB), reads with 16 threads"
-    yield Seen("Standard_D4s_v3", what, rate, 1, source["measured"], _source("cloud-storage-bench-2026"))
+    documented = f"{catalog.disk_limits('StandardSSD_LRS', 100).burst_iops:,.0f} IOPS in a burst"
+    by = _source("cloud-storage-bench-2026")
+    yield Seen("Standard_D4s_v3", what, rate, documented, 1, source["measured"], by)
 
 
 def _source(name: str) -> str:

@@ -36,9 +36,7 @@ def disagree(values: Sequence[float], errors: Sequence[float] = ()) -> bool:
     Of a few: the greatest is more than a quarter above the least, and by more than six standard errors of
     what happened within the trials, where that is known. Of four or more, also: one is farther from their
     median than six robust standard deviations (1.4826 x the median absolute deviation), and than a tenth.
-
-    - `values`: IOPS or latencies of the repeats; those that are no positive number are left out.
-    - `errors`: relative standard error of each from its own series (`relative_error`); NaN where not known.
+    Values that are no positive number are left out; errors are NaN where not known (`relative_error`).
     """
     known = [place for place, value in enumerate(values) if math.isfinite(value) and value > 0]
     if len(known) < 2:
@@ -72,8 +70,6 @@ def sessions(starts_s: Sequence[float], ends_s: Sequence[float]) -> Ints:
 
     A session ends where nothing was measured for an hour, and for longer than two trials take. Where some
     sessions of a day lie ten times farther apart than half of them do, those near each other are one.
-
-    - `starts_s`, `ends_s`: when each trial began and ended.
     """
     order = np.argsort(np.asarray(starts_s, dtype=float), kind="stable")
     starts, ends = np.asarray(starts_s, dtype=float)[order], np.asarray(ends_s, dtype=float)[order]

@@ -34,12 +34,9 @@ class _Key(NamedTuple):
 
 
 def name(entries: list[Entry], way: str, layout: Layout | None, refused: list[str]) -> Named:
-    """Give every entry its arm and the meaning of its path.
+    """Give every entry its arm and the meaning of its path, by `layout`, else by one of `names.WAYS`.
 
-    - `entries`: those whose path does not fit `layout` are taken out.
-    - `way`: what is distinguished as an arm, one of `names.WAYS`; `layout` goes before it.
-    - `layout`: what the parts of a path mean, as the user says; None to guess.
-    - `refused`: a sentence is added for each entry that is taken out.
+    Entries whose path does not fit the layout are taken out, with a sentence in `refused` for each.
     """
     are_rows = any(entry.columns for entry in entries)
     sentences = () if are_rows else _by_layout(entries, layout, refused) if layout else _guessed(entries, way)

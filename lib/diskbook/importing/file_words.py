@@ -34,8 +34,6 @@ def guess(places: Sequence[Place]) -> list[str]:
     Names of loads, dates, numbers of runs and what every result is called are no words. A word tells arms
     apart where results of one place and load differ by it, and it comes again (in another load, or another
     result), or few words do. It then names all results of the place that have it.
-
-    - `places`: of every result.
     """
     by_arm: dict[tuple[object, ...], list[int]] = {}
     for number, place in enumerate(places):

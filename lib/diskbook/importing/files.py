@@ -14,7 +14,7 @@ from typing import BinaryIO
 from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.importing import formats
-from diskbook.importing.fio import logs_of_a_job as job_logs
+from diskbook.importing.fio import log_histogram, logs_of_a_job as job_logs
 from diskbook.importing.fio.logs_of_a_job import LogFile
 from diskbook.importing.layout import middles, natural
 from diskbook.tools.record import Parsed, UnusableError
@@ -177,7 +177,7 @@ def _sort_one(source: Source, found: Sorted) -> None:
 
 def _guessed(source: Source, head: bytes) -> tuple[str, str]:
     """Kind of a log that is not named as fio names them: only histograms can be determined by their lines."""
-    if formats.is_histogram_log(head):
+    if log_histogram.is_histogram(head):
         return source.name, "clat_hist"
     raise UnusableError(
         source.shown, "a log of fio, but of what? Name it as fio does: NAME_lat.1.log, NAME_iops.1.log ..."

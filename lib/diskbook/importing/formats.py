@@ -52,10 +52,7 @@ def is_log(head: bytes) -> bool:
 
 
 def parse(content: bytes, source: str) -> Parsed:
-    """Read a result file of any tool and format, other than a log.
-
-    - `content`: the whole file.
-    - `source`: its name, for messages.
+    """Read a whole result file of any tool and format, other than a log.
 
     Raises UnusableError when the format is not known, or nothing in the file can be used: one sentence.
     """
@@ -90,8 +87,3 @@ def _unknown(text: str) -> str:
     if any(len(counts) == 1 and max(counts) > 1 for counts in cells):
         return f"no output of a known tool; if it is a table of results, {_BY_COLUMNS}"
     return "no format that is known here"
-
-
-def is_histogram_log(head: bytes) -> bool:
-    """Whether a log that begins like this holds histograms."""
-    return log_histogram.is_histogram(head)

@@ -59,9 +59,7 @@ class Layout:
     def read(self, parts: Sequence[str], below: int) -> Meaning | None:
         """Read the parts of a file's whole path; None where it does not fit.
 
-        - `parts`: all parts of the path, the file's name last.
-        - `below`: how many of them are below the folder that the user named; the pattern is compared with
-          these, or, where it has more, against as many as it has.
+        The pattern is compared with those below the folder that the user named, or with as many as it has.
         """
         path = "/".join(parts[-max(below, self.depth if "**" not in self.text else below) :])
         match = self.pattern.fullmatch(path)

@@ -17,11 +17,7 @@ _DAY_S = 86400.0
 def workload(measurement: Measurement, tool: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Describe the load of a measurement as a workload of a scenario, without a name.
 
-    - `measurement`: from any parser.
-    - `tool`: its name.
-
     Returns the workload's keys, and flags that say what had to be assumed.
-
     Raises ValueError when the load cannot be expressed in a scenario's terms; says why.
     """
     load, flags = measurement.load, list[str]()

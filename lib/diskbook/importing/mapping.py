@@ -25,13 +25,7 @@ def onto(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Give entries the arms and workloads of a scenario; those that map onto none are taken out, and named.
 
-    - `scenario`: what the results are taken for.
-    - `entries`: changed: arm, and name of the workload.
-    - `arms`: names of the arms of the files, with their words.
-    - `refused`: a sentence is added for each arm and load that maps onto none.
-
     Returns words of the arms of the scenario that are there, and sentences that say what became what.
-
     Raises DiskbookError when no result maps.
     """
     by_arm = _arms(scenario, arms)

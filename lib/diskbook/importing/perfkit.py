@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from diskbook.facts.units import MIB, US_PER_MS, utc_text
 from diskbook.tools.fio import options as fio_options
-from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
+from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number, ranks
 
 _MODES = ("read", "write")
 _DISKSPD = ("total_iops", "read_iops", "write_iops")
@@ -192,10 +192,7 @@ def _fio_direction(group: _Group, mode: str) -> Direction | None:
         lat_stddev_ms=latency.get("stddev", math.nan),
         lat_min_ms=latency.get("min", math.nan),
         lat_max_ms=latency.get("max", math.nan),
-        lat_p50_ms=percentiles.get(50.0, math.nan),
-        lat_p99_ms=percentiles.get(99.0, math.nan),
-        lat_p999_ms=percentiles.get(99.9, math.nan),
-        percentiles_ms=percentiles,
+        **ranks(percentiles),
     )
 
 
@@ -226,10 +223,7 @@ def _diskspd_direction(group: _Group, mode: str) -> Direction | None:
         runtime_ms=1000 * seconds,
         lat_mean_ms=group.values.get(f"average_{mode}_latency", math.nan),
         lat_stddev_ms=group.values.get(f"{mode}_latency_stdev", math.nan),
-        lat_p50_ms=percentiles.get(50.0, math.nan),
-        lat_p99_ms=percentiles.get(99.0, math.nan),
-        lat_p999_ms=percentiles.get(99.9, math.nan),
-        percentiles_ms=percentiles,
+        **ranks(percentiles),
     )
 
 

@@ -41,10 +41,10 @@ def words(planned: Planned) -> str:
         *map(visible, planned.reading),
         f"{_counted(len(entries), 'measurement')} would be {_counted(len(planned.arms), 'arm')} x "
         f"{_counted(len(loads), 'load')}:",
-        *_first([line for arm in planned.arms for line in _of_arm(planned, arm)]),
+        *first([line for arm in planned.arms for line in _of_arm(planned, arm)]),
         *_before_any_number(unlike),
-        *_listed("know of them", [flag for flag in planned.flags if flag not in unlike]),
-        *_listed("not used", planned.refused),
+        *listed("know of them", [flag for flag in planned.flags if flag not in unlike]),
+        *listed("not used", planned.refused),
         "nothing was written (--dry-run)",
     ]
     return "\n".join(lines)
@@ -87,10 +87,12 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _first(lines: Sequence[str]) -> list[str]:
-    more = [f"  and {len(lines) - _MOST_LINES} lines more"] if len(lines) > _MOST_LINES else []
-    return [*lines[:_MOST_LINES], *more]
+def first(lines: Sequence[str], most: int = _MOST_LINES) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    more = [f"  and {len(lines) - most} more"] if len(lines) > most else []
+    return [*lines[:most], *more]
 
 
-def _listed(head: str, sentences: Sequence[str]) -> list[str]:
-    return [f"{head}:", *_first([f"  {sentence}" for sentence in sentences])] if sentences else []
+def listed(head: str, sentences: Sequence[str], most: int = _MOST_LINES) -> list[str]:
+    """List sentences below a heading; nothing where there are none."""
+    return [f"{head}:", *first([f"  {sentence}" for sentence in sentences], most)] if sentences else []

@@ -22,11 +22,7 @@ _CHUNK = MIB
 
 
 def read_trial(folder: Path, event: Mapping[str, Any]) -> Measurement:
-    """Read a trial of an imported run.
-
-    - `folder`: the run folder.
-    - `event`: its line of the ledger: `imported` says which part of which file it is, and which logs go with
-      it.
+    """Read a trial of an imported run; its line of the ledger says which part of which file it is.
 
     Raises DiskbookError when a raw file is missing, was changed, or does not say any more what it said when
     it was imported.

@@ -29,9 +29,7 @@ def is_first(flag: str) -> bool:
 def assign(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Give every entry, whose arm and workload are named, its replicate, block and repeat.
 
-    - `entries`: of all arms, in order of their files' names.
-
-    Returns what a reader must know of how repeats were taken, a sentence each.
+    Entries are in order of their files' names. Returns a sentence for each thing that a reader must know.
     """
     times = [_began(entry) for entry in entries]
     begins = [time for time in times if time is not None]

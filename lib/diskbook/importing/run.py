@@ -71,10 +71,6 @@ class Planned:
 def plan(paths: Sequence[str], name: str, settings: Settings | None = None) -> Planned:
     """Read files and folders, and say what arms, loads and repeats they hold; nothing is written.
 
-    - `paths`: result files of fio and DiskSpd, logs of fio, and folders of them.
-    - `name`: name of the run, or path of its folder.
-    - `settings`: how to tell arms apart, and what is known of disk and machine.
-
     Raises UsageError for a path, name or setting that does not fit. Raises DiskbookError when nothing can be
     used; the sentence has the first reason.
     """
@@ -150,12 +146,7 @@ def make(
     settings: Settings | None = None,
     show: Callable[[Planned], None] = lambda _: None,
 ) -> Imported:
-    """Import files and folders into a new run.
-
-    - `paths`, `name`, `settings`: as for `plan`.
-    - `show`: called with what is planned, before anything is written.
-
-    Returns with a sentence for every file that could not be used.
+    """Import files and folders into a new run; `show` gets what is planned before anything is written.
 
     Raises UsageError, DiskbookError: see `plan`; and when the run cannot be written.
     """

@@ -28,18 +28,14 @@ _MACHINE_OF_SYSTEM = {"linux": "client", "windows": "windows-client"}
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What the user says of the files.
+class Settings(Named):
+    """What the user says of the files, besides the limits of disk and machine.
 
     - `arms_by`: what is distinguished as an arm: auto, folder, file or target.
     - `base`: arm that all others are compared to; by default the first.
     - `same_machine`: whether all arms were measured on one machine, which cancels in a ratio then; files
       seldom tell.
-    - `disk_sku`, `size_gib`, `vm_size`: disk and machine that were measured, whose documented limits are then
-      in force; None where unknown.
     - `analysis`: scenario whose notebook analyses the results, for those that were measured as it does.
-    - `vm_iops`, `vm_mb_s`, `disk_iops`, `disk_mb_s`: limits that no table has, or that go before those of a
-      table.
     - `layout`: what the parts of a path mean (`importing.layout`); None to guess.
     - `scenario`: scenario onto which arms and loads are mapped (`importing.mapping`), whose notebook and
       claims apply.
@@ -48,14 +44,7 @@ class Settings:
     arms_by: str = "auto"
     base: str | None = None
     same_machine: bool = False
-    disk_sku: str | None = None
-    size_gib: int | None = None
-    vm_size: str | None = None
     analysis: str = ARTICLE
-    vm_iops: float | None = None
-    vm_mb_s: float | None = None
-    disk_iops: float | None = None
-    disk_mb_s: float | None = None
     layout: str | None = None
     scenario: str | None = None
     columns: str | None = None

@@ -13,7 +13,7 @@ import re
 from typing import Literal, NamedTuple
 
 from diskbook.tools.fio import options as fio_options
-from diskbook.tools.record import CACHED, Direction, Load, Measurement, Parsed, UnusableError, number
+from diskbook.tools.record import CACHED, Direction, Load, Measurement, Parsed, UnusableError, number, ranks
 
 FORMAT = "sysbench text"
 _BEGIN = re.compile(r"^sysbench (\d[\w.]*)", re.MULTILINE)
@@ -246,9 +246,7 @@ def _direction(result: _Result, name: str, *, alone: bool) -> Direction:
         lat_mean_ms=_or_nan(numbers.get("sum", 0.0) / numbers["events"]),
         lat_min_ms=_or_nan(numbers.get("min", 0.0)),
         lat_max_ms=_or_nan(numbers.get("max", 0.0)),
-        lat_p50_ms=result.percentiles.get(50.0, math.nan),
-        lat_p99_ms=result.percentiles.get(99.0, math.nan),
-        percentiles_ms=dict(result.percentiles),
+        **ranks(result.percentiles),
     )
 
 

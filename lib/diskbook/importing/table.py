@@ -20,7 +20,7 @@ from diskbook.facts import files, input_files
 from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.facts.units import GIB, MIB
 from diskbook.importing.layout import Meaning
-from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
+from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number, ranks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -324,21 +324,17 @@ def _direction(numbers: Mapping[str, float], block_size: int | None) -> Directio
     if not iops > 0:
         raise ValueError("it has no rate")
     runtime_s, ios = numbers["runtime_s"], numbers["ios"]
+    percentiles = {rank: numbers[name] for rank, name in _PERCENTILES.items() if numbers[name] >= 0}
     return Direction(
         ios=round(iops * runtime_s) if math.isnan(ios) and not math.isnan(runtime_s) else ios,
         iops=iops,
         bw_bytes=bytes_s,
         runtime_ms=1000 * runtime_s,
-        percentiles_ms={
-            part: numbers[name] for part, name in _PERCENTILES.items() if not math.isnan(numbers[name])
-        },
         lat_mean_ms=numbers["lat_mean_ms"],
         lat_stddev_ms=numbers["lat_stddev_ms"],
         lat_min_ms=numbers["lat_min_ms"],
         lat_max_ms=numbers["lat_max_ms"],
-        lat_p50_ms=numbers["lat_p50_ms"],
-        lat_p99_ms=numbers["lat_p99_ms"],
-        lat_p999_ms=numbers["lat_p999_ms"],
+        **ranks(percentiles),
     )
 
 

@@ -21,6 +21,7 @@ from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.table_writers import Table
 from diskbook.importing import names, repeats, run as importer
+from diskbook.importing.preview import listed
 from diskbook.report.analysis import companion_files, protocol
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.show import caveats, conformance, sentences, tables
@@ -76,15 +77,17 @@ def text(made: importer.Imported) -> str:
     unlike = [flag for flag in made.flags if repeats.is_first(flag)]
     lines = [
         f"run {run.name} (imported), folder {run.folder}",
-        *_listed(
-            caveats.HEAD, [*caveats.sentences(a.compared.doubts, made.n_trials), *unlike], len(made.flags)
+        *listed(
+            caveats.HEAD,
+            [*caveats.sentences(a.compared.doubts, made.n_trials), *unlike],
+            _MOST_LINES + len(made.flags),
         ),
         *_verdicts(a),
-        *_listed("cells (medians)", _cells(a.cells)),
+        *listed("cells (medians)", _cells(a.cells), _MOST_LINES),
         conformance.summary(a.protocol),
-        *_listed("know of them", _alike([flag for flag in made.flags if flag not in unlike])),
+        *listed("know of them", _alike([flag for flag in made.flags if flag not in unlike]), _MOST_LINES),
         f"{made.n_trials} measurements of {len(made.arms)} arms: {arms}",
-        *_listed("not used", _alike(made.refused)),
+        *listed("not used", _alike(made.refused), _MOST_LINES),
         f"next: 'diskbook why {run.name}', or notebooks/{_notebook(a.manifest)} (--report runs it)",
     ]
     return "\n".join(lines)
@@ -132,14 +135,6 @@ def _alike(notes: Sequence[str]) -> list[str]:
 
 def _notebook(manifest: Mapping[str, Any]) -> str:
     return f"3-analyse-{manifest['scenario']['scenario']['analysis']}.ipynb"
-
-
-def _listed(head: str, sentences: Sequence[str], uncut: int = 0) -> list[str]:
-    if not sentences:
-        return []
-    most = _MOST_LINES + uncut
-    more = [f"  and {len(sentences) - most} more"] if len(sentences) > most else []
-    return [f"{head}:", *(f"  {sentence}" for sentence in sentences[:most]), *more]
 
 
 def files_read(manifest: Mapping[str, Any]) -> pd.DataFrame:

@@ -32,11 +32,7 @@ class Described(Protocol):
 
 
 def of_results(entries: Sequence[Described], keys: Sequence[tuple[object, ...]]) -> list[dict[str, str]]:
-    """Options of each result by which it differs from another of its arm and load.
-
-    - `entries`: results, whose arms are named.
-    - `keys`: what tells the loads of the results apart, of each.
-    """
+    """Options of each result by which it differs from another of its arm and load; keys are of the loads."""
     own = [_options(entry.measurement) for entry in entries]
     cells: dict[tuple[object, ...], list[int]] = {}
     for place, (entry, key) in enumerate(zip(entries, keys, strict=True)):

@@ -26,15 +26,9 @@ _FAST = 1  # of gzip: a large log is packed ten times as fast, and little larger
 def write(
     run: Run, entries: list[Entry], scenario: dict[str, Any], manifest: dict[str, Any]
 ) -> dict[str, Measurement]:
-    """Keep the files, then write manifest and ledger.
-
-    - `run`: a new run.
-    - `entries`: what was read.
-    - `scenario`: as the manifest records it.
-    - `manifest`: with what is known of the import already; the files are added to it.
+    """Keep the files, then write the manifest with them, and the ledger.
 
     Returns each trial's measurement, as `raw.read_trial` reads it from what was written.
-
     Raises DiskbookError when a file was written to after it was read.
     """
     kept = _keep(run, entries)

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -244,6 +244,13 @@ def number(value: object, what: str = "a number", greatest: float = 1e18) -> flo
     if not 0 <= parsed <= greatest:
         raise ValueError(f"{what} is out of range: {str(value)[:40]!r}")
     return parsed
+
+
+def ranks(percentiles: Mapping[float, float]) -> dict[str, Any]:
+    """Percentiles as fields of a `Direction`: those that tables have a column for, and all of them."""
+    columns = {"lat_p50_ms": 50.0, "lat_p99_ms": 99.0, "lat_p999_ms": 99.9}
+    known = {name: percentiles.get(rank, math.nan) for name, rank in columns.items()}
+    return {**known, "percentiles_ms": dict(percentiles)}
 
 
 def percentile_ns(bins: Mapping[int, int], *quantiles: float) -> list[float]:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 
 from diskbook.importing.diskspd import text_output_profile
 from diskbook.tools.diskspd.xml import NO_LATENCY, bins_of
-from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, failed_with, number
+from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, failed_with, number, ranks
 
 FOR_LINUX = "for Linux"
 """Stands for the version, which the one for Linux does not print either."""
@@ -187,11 +187,8 @@ def _direction(total: _Total, seconds: float, percentiles: dict[float, float]) -
         lat_stddev_ms=total.lat_stddev_ms,
         lat_min_ms=percentiles.get(0.0, math.nan),
         lat_max_ms=percentiles.get(100.0, math.nan),
-        lat_p50_ms=percentiles.get(50.0, math.nan),
-        lat_p99_ms=percentiles.get(99.0, math.nan),
-        lat_p999_ms=percentiles.get(99.9, math.nan),
         bins=bins_of(percentiles, total.ios) if len(percentiles) > 20 else {},
-        percentiles_ms=percentiles,
+        **ranks(percentiles),
     )
 
 

@@ -35,12 +35,8 @@ _OUTSTANDING = r"outstanding I/O.{0,40}?: (\d{1,6})"
 def load(asked: str, done: str, run: str, flags: list[str]) -> tuple[Load, list[str]]:
     """Join the targets of a time span; what differs between them is left out.
 
-    - `asked`: input parameters of the time span.
-    - `done`: its results.
-    - `run`: all of the run, with the command line.
-    - `flags`: sentences are added to it.
-
-    Returns the load, and the paths of its targets.
+    Its input parameters, its results and all of the run, with the command line, tell of them. Returns the
+    load, and the paths of its targets.
     """
     paths = list(_PATH.finditer(asked))
     if not paths:

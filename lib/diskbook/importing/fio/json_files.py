@@ -15,13 +15,9 @@ _TOGETHER = "it ran at the same time as other jobs of the file"
 
 
 def parse(text: str, source: str) -> Parsed:
-    """Read everything usable in a file of fio's JSON.
-
-    - `text`: the file: JSON with text before, between and after.
-    - `source`: its name, for messages.
+    """Read everything usable in a file of fio's JSON, with text before, between and after.
 
     Returns a measurement a job (clones and hosts' jobs of the same name together).
-
     Raises UnusableError when nothing can be used: why, and the line where it can be determined.
     """
     pieces = documents(text, source)

@@ -39,11 +39,7 @@ def of_versions(units: Iterable[int | None]) -> int | None:
 
 
 def of_a_result(measurement: Measurement, logs: JobLogs) -> int | None:
-    """Unit that makes the logs agree with the mean latency of the job's own result; None where it has none.
-
-    - `measurement`: the result.
-    - `logs`: its logs, read as nanoseconds.
-    """
+    """Unit that makes logs, read as ns, agree with the mean latency of the job's result; None without one."""
     own, logged = _mean_ms(measurement.directions), _logged_ms(logs)
     if not (own > 0 and logged > 0):
         return None
@@ -53,8 +49,7 @@ def of_a_result(measurement: Measurement, logs: JobLogs) -> int | None:
 def by_littles_law(logs: JobLogs, clones: int) -> tuple[int, str] | None:
     """Unit by what is possible, and a sentence that says so; None where it cannot be determined.
 
-    - `logs`: of a job, read as nanoseconds.
-    - `clones`: files that it is in, one a thread.
+    The logs are read as nanoseconds, from a file for each of the clones.
     """
     latency_ms = _logged_ms(logs)
     if not latency_ms > 0:
@@ -85,11 +80,7 @@ def read(
 ) -> tuple[JobLogs, int]:
     """Read the logs of one job as `logs_of_a_job.read` does, in their unit, which is returned in ns.
 
-    - `logs`: kind to the files of the job's clones.
-    - `unit_ns`: unit, where the version of what lies beside them tells it; else None.
-    - `result`: what the job itself reported, where it did.
-    - `interval_s`, `block_size`: see `logs_of_a_job.read`.
-
+    The unit is None where no version of what lies beside them tells it, the result where there is none.
     Raises UnusableError when they cannot be read, or their unit cannot be determined.
     """
 

@@ -75,10 +75,8 @@ def whole_kinds(logs: Mapping[str, Sequence[LogFile]], threads: int | None) -> t
     """Kinds that there is a log of for each thread, and a sentence for each that lacks some.
 
     The sum over some of the clones would pass for that over all. fio numbers the files by thread
-    (NAME_lat.1.log) unless one is for all (per_job_logs=0).
-
-    - `logs`: kind to the files of the job's clones.
-    - `threads`: of the job; None where nothing tells: then none may lack that others have.
+    (NAME_lat.1.log) unless one is for all (per_job_logs=0). Where nothing tells the threads of the job, none
+    may lack that others have.
     """
     numbers = {
         kind: {int(number[1]) for file in files if (number := _CLONE.search(file.name))}
@@ -97,12 +95,9 @@ def whole_kinds(logs: Mapping[str, Sequence[LogFile]], threads: int | None) -> t
 def read(
     logs: Mapping[str, Sequence[LogFile]], *, old: bool, interval_s: float | None, block_size: int | None
 ) -> JobLogs:
-    """Read the logs of one job.
+    """Read the logs of one job, by kind; those of fio before version 3 (`old`) have microseconds.
 
-    - `logs`: kind to the files of the job's clones.
-    - `old`: written by fio before version 3: latencies are microseconds.
-    - `interval_s`: interval that values are averaged over, where it is known.
-    - `block_size`: in bytes, where it is known: IOPS from a bandwidth log need it.
+    IOPS from a bandwidth log need the block size, in bytes; values may be averages over an interval.
 
     Raises UnusableError when a file is damaged, or the logs say nothing that can be used.
     """

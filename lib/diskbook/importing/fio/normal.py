@@ -60,13 +60,9 @@ def is_normal(text: str) -> bool:
 
 
 def parse(text: str, source: str) -> Parsed:
-    """Read everything usable in a file of fio's output for people.
-
-    - `text`: the file: one or more runs with whatever stands around them.
-    - `source`: its name, for messages.
+    """Read everything usable in a file of fio's output for people, with whatever stands around it.
 
     Returns a measurement a job, clones together.
-
     Raises UnusableError when nothing can be used: why, and the line where it can be determined.
     """
     every = runs(text)

@@ -180,10 +180,7 @@ class Overlaps(NamedTuple):
 
 
 def overlaps(tests: Iterable[pd.DataFrame], slack_s: float = 0.5) -> Overlaps:
-    """Count runs that would overlap the next of their machine, which has one number in all tests.
-
-    - `tests`: all tests of the long-lived machines of one size and region.
-    """
+    """Count runs that would overlap the next of their long-lived machine, of one number in all tests."""
     runs = pd.concat(list(tests)).sort_values(["vm", "end"], kind="stable")
     same = runs["vm"].to_numpy()[1:] == runs["vm"].to_numpy()[:-1]
     gap = np.diff(runs["end"].to_numpy()) / np.timedelta64(1, "s")

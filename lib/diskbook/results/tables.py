@@ -112,8 +112,9 @@ def tables_of(manifest: Mapping[str, Any], ledger: Iterable[Event], read_trial: 
     """Compute the tables; `read_trial` gives the raw result of a finished trial."""
     events = list(ledger)
     complete, since = _complete(events), _attached(manifest, events)
+    loads: dict[str, Workload] = {}
     described = {
-        number: _described(manifest, event, number, number in complete)
+        number: _described(manifest, loads, event, number, number in complete)
         for number, event in enumerate(events, 1)
         if event["event"] == "trial"
     }
@@ -274,13 +275,14 @@ def _complete(events: list[Event]) -> set[int]:
 
 
 def _described(
-    manifest: Mapping[str, Any], event: Event, line: int, complete: bool
+    manifest: Mapping[str, Any], loads: dict[str, Workload], event: Event, line: int, complete: bool
 ) -> tuple[Workload, dict[str, Any]]:
-    """Workload of a trial, and what all its rows have in common."""
+    """Workload of a trial, and what all its rows have in common; `loads` keeps those that were read."""
     try:
-        workloads = {item["name"]: item for item in manifest["scenario"]["workload"]}
-        workload = Workload.model_validate(workloads[event["workload"]])
-        workload = schedule.for_evidence(workload, event.get("evidence_s"))
+        if event["workload"] not in loads:
+            workloads = {item["name"]: item for item in manifest["scenario"]["workload"]}
+            loads[event["workload"]] = Workload.model_validate(workloads[event["workload"]])
+        workload = schedule.for_evidence(loads[event["workload"]], event.get("evidence_s"))
         return workload, _common(manifest, event, workload, complete)
     except KeyError as error:
         what = f"manifest.json or line {line} of ledger.jsonl lacks {error}"

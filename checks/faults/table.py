@@ -1,6 +1,9 @@
 """The table of faults: what goes wrong, where, and what a person does before going on."""
 
+from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM
+
+import yaml
 
 from checks import store_proxy
 from checks.faults import inject, own_host, spoil, stores
@@ -18,24 +21,12 @@ from diskbook_emulator.types import Json
 
 PROVISION, BENCHMARK, ANALYSE, TEARDOWN = "1-provision", "2-benchmark", "3-analyse", "4-teardown"
 ALL = "1 to 4"
-DISKS, MACHINES = "/disks/[^/]+$", "/virtualMachines/[^/]+$"
-ATTACH, GROUPS, POLLS = "/attachDetachDataDisks$", "/resourceGroups/[^/]+$", "operations/"
+PLANTED = Path(__file__).with_name("control-plane.yaml")
 
 
-def request(
-    method: str, path_regex: str, action: Json, *, times: int = 1, after: int = 0
-) -> tuple[Json, ...]:
-    """Have a request meet with an action; `times` 0 is always."""
-    match = {"method": method, "path_regex": path_regex}
-    return ({"match": match, "times": times, "after": after, "action": action},)
-
-
-def operation(
-    kind: str, code: str, message: str, *, times: int = 1, after: int = 0, status: str = "Failed"
-) -> tuple[Json, ...]:
-    """Have an operation end otherwise than well."""
-    action = {"operation_failed": {"code": code, "message": message, "status": status}}
-    return ({"match": {"operation": kind}, "times": times, "after": after, "action": action},)
+def request(method: str, path_regex: str, action: Json) -> tuple[Json, ...]:
+    """Have a request always meet with an action."""
+    return ({"match": {"method": method, "path_regex": path_regex}, "times": 0, "action": action},)
 
 
 def step_killed(step: str, changes: int = 1) -> tuple[Json, ...]:
@@ -48,102 +39,11 @@ def refusal(code: str, message: str, status: int = 409) -> Json:
     return {"status": status, "code": code, "message": message}
 
 
-def throttle(group: str, retry_after_s: int) -> Json:
-    """Answer as Azure does when there were too many requests."""
-    return {"throttle": {"group": group, "retry_after_s": retry_after_s}}
-
-
-CUT: Json = {"reset": True}
-NO_SIZE = (
-    "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: "
-    "Standard_D4as_v4' is currently not available in location 'westeurope'."
-)
-NO_QUOTA = (
-    "Operation could not be completed as it results in exceeding approved standardDASv4Family Cores "
-    "quota. Additional details - Deployment Model: Resource Manager, Location: westeurope, Current "
-    "Limit: 4, Current Usage: 4, Additional Required: 4, (Minimum) New Limit Required: 8."
-)
-
-
 _CONTROL_PLANE = (
-    Fault(
-        "throttled-shortly", "control plane", "429, Retry-After 20 s, twice", PROVISION,
-        planted=request("PUT", DISKS, throttle("CreateUpdateDisks3Min", 20), times=2),
-    ),
-    Fault(
-        "throttled-long", "control plane", "429, Retry-After 1,200 s", PROVISION,
-        planted=request("PUT", DISKS, throttle("CreateUpdateDisks30Min", 1200), times=0), proof="stop",
-    ),
-    Fault(
-        "throttled-move", "control plane", "429 without end while a disk is moved", BENCHMARK,
-        planted=request("POST", ATTACH, throttle("AttachDetachVMDisksResource", 30), times=0, after=1),
-        proof="stop",
-    ),
-    Fault(
-        "buckets-of-a-quarter", "control plane", "429 from buckets of a quarter", PROVISION,
-        planted=({"match": {"bucket": ".*"}, "action": {"bucket_share": 0.25}},),
-    ),
-    Fault(
-        "server-errors", "control plane", "503, three in a row", PROVISION,
-        planted=request("PUT", MACHINES, {"status": 503, "code": "ServerBusy"}, times=3),
-    ),
-    Fault(
-        "reset-create", "control plane", "connection reset on a create", PROVISION,
-        planted=request("PUT", MACHINES, CUT),
-    ),
-    Fault(
-        "reset-poll", "control plane", "connection reset on a poll, twice", PROVISION,
-        planted=request("GET", POLLS, CUT, times=2),
-    ),
-    Fault(
-        "reset-move", "control plane", "connection reset while a disk is moved", BENCHMARK,
-        planted=request("POST", ATTACH, CUT, after=1),
-    ),
-    Fault(
-        "operation-failed", "control plane", "a disk's creation ends Failed", PROVISION,
-        planted=operation("disk-create", "InternalExecutionError", "An internal execution error occurred."),
-    ),
-    Fault(
-        "operation-canceled", "control plane", "a machine's creation ends Canceled", PROVISION,
-        planted=operation(
-            "vm-create-zonal", "OperationPreempted", "The operation was preempted by a more recent one.",
-            status="Canceled",
-        ),
-    ),
-    Fault(
-        "sku-not-available", "control plane", "SkuNotAvailable in one zone", PROVISION,
-        planted=request("PUT", "/virtualMachines/[^/]*vm2$", refusal("SkuNotAvailable", NO_SIZE), times=0),
-        proof="stop",
-    ),
-    Fault(
-        "size-changed", "control plane", "SkuNotAvailable; resumed with another size", PROVISION,
-        planted=request("PUT", "/virtualMachines/[^/]*vm2$", refusal("SkuNotAvailable", NO_SIZE), times=0),
-        proof="stop", asked_again=("--set", "machine.vm2.size=Standard_D4s_v4"),
-    ),
-    Fault(
-        "quota", "control plane", "quota of cores exceeded", PROVISION,
-        planted=request("PUT", MACHINES, refusal("OperationNotAllowed", NO_QUOTA), times=0), proof="stop",
-    ),
-    Fault(
-        "allocation-failed", "control plane", "AllocationFailed at a machine's creation", PROVISION,
-        planted=operation("vm-create-zonal", "AllocationFailed", "Allocation failed.", times=0), proof="stop",
-    ),
-    Fault(
-        "disk-refused", "control plane", "a disk is refused", PROVISION,
-        planted=request("PUT", DISKS, refusal("BadRequest", "Disks are not available.", 400), times=0),
-        proof="stop",
-    ),
-    Fault(
-        "attach-conflict", "control plane", "409 while a disk is moved", BENCHMARK,
-        planted=request("POST", ATTACH, refusal("AttachDiskWhileBeingDetached", "It is in use."), after=2),
-    ),
-    Fault(
-        "group-delete", "control plane", "409 at the group's deletion, once", TEARDOWN,
-        planted=request("DELETE", GROUPS, refusal("Conflict", "Another operation is in progress.")),
-    ),
-    Fault(
-        "group-delete-fails", "control plane", "the group's deletion ends Failed, once", TEARDOWN,
-        planted=operation("group-delete", "Conflict", "Deletion of a resource failed."),
+    *(
+        Fault(kind="control plane", **{key: tuple(value) if isinstance(value, list) else value
+                                       for key, value in row.items()})
+        for row in yaml.safe_load(PLANTED.read_text("utf-8"))
     ),
     Fault(
         "plane-restarts", "control plane", "the control plane restarts, machines reboot", BENCHMARK,
@@ -203,7 +103,7 @@ _LEFT_STANDING = (
     ),
     Fault(
         "expired-without-schedule", "left standing", "the same, no right to write schedules", BENCHMARK,
-        planted=request("PUT", "/schedules/", refusal("AuthorizationFailed", "No right.", 403), times=0),
+        planted=request("PUT", "/schedules/", refusal("AuthorizationFailed", "No right.", 403)),
         inject=inject.expire(measuring), mend=inject.found("stopped"), proof="stop",
     ),
 )  # fmt: skip

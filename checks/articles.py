@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from checks import page_head
 from diskbook.clusters.analysis.nested import verdicts
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
@@ -21,24 +22,8 @@ from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
 
 PAGE = paths.ROOT / "docs" / "reference" / "articles.md"
-HEAD = """# The articles
-
-This workbook follows five articles on Azure's disks and on Storage Spaces Direct. Each has a scenario, a
-notebook that analyses its runs, a sample run, and a list of its claims. [Scenario
-features](scenarios.md) says what became of every element of an article's set-up. The claims are in
-`data/reference/published-setups.csv`. The notebook has a verdict and a reason for each. `make format`
-writes this page from code, tables and samples.
-
-Verdicts use the article's own figures, documented limits and arithmetic. **capped** means that its
-figures sit on a limit and cannot decide the claim. **not measured** means that no figure of the article
-concerns the claim.
-
-"""
-BY_RUN = """
-`nested-resiliency` prints charts and no numbers, so its claims are also judged by a run's numbers. An
-emulated sample shows how that works. It says nothing about drives.
-
-"""
+HEAD = page_head("articles")
+BY_RUN = page_head("articles-by-run")
 _NONE = "none yet"
 
 

@@ -7,19 +7,12 @@ import types
 from collections.abc import Iterator
 from typing import Any, get_args, get_origin
 
+from checks import page_head
 from diskbook.cli.documents import DOCUMENTS, Document, Record
 from diskbook.facts import paths
 
 PAGE = paths.ROOT / "docs" / "reference" / "json.md"
-_HEAD = """# What `--json` prints
-
-With `--json` a command prints one JSON document on standard output and nothing else. Errors stay one
-sentence on standard error, with the same exit code. The first key, `schema`, names command and version
-(`diskbook/why/1`). A version may gain keys. It never loses one or changes its meaning. Units are part of
-the names, times are ISO 8601 in UTC, and `null` is a missing number. Numbers are rounded to ten
-significant digits. `make format` writes this page from the records that the commands print.
-`zone-affinity --json` prints one object on one line, with the verdict and the exit code.
-"""
+_HEAD = page_head("documents")
 
 
 def page() -> str:

@@ -7,23 +7,14 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
+from checks import page_head
 from diskbook.facts import paths
 
 PAGE = paths.ROOT / "docs" / "reference" / "formats.md"
 READ, FLAGGED, REFUSED = "read", "read, with a remark", "refused"
 TABLE = Path(__file__).with_name("formats.csv")
 COLUMNS = ("Format", "Versions", "Case", "What becomes of it", "Why, or with which remark")
-_HEAD = """# What `diskbook import` reads
-
-diskbook recognises a file by its content, never by its name, and unpacks `.gz`. It names each refused file in
-one sentence, and imports the rest. Each row is a test (`tests/checks/test_formats.py`). `make format` writes
-this page from `checks/formats.csv`.
-
-Any other table of results (CSV, TSV, Parquet, Excel) is read with `--columns`, which names the column of each
-field ([Import results](../how-to/import.md) lists them). It is refused without a rate, a block size, or what
-tells reads from writes. A row that is not a measurement is left out and named.
-
-"""
+_HEAD = page_head("formats")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM
+from typing import Any
 
 import yaml
 
@@ -39,12 +40,16 @@ def refusal(code: str, message: str, status: int = 409) -> Json:
     return {"status": status, "code": code, "message": message}
 
 
+def _planted(row: dict[str, Any]) -> Fault:
+    """Make a fault of a row of the file, whose lists become tuples."""
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
+    }
+    return Fault(kind="control plane", **values)
+
+
 _CONTROL_PLANE = (
-    *(
-        Fault(kind="control plane", **{key: tuple(value) if isinstance(value, list) else value
-                                       for key, value in row.items()})
-        for row in yaml.safe_load(PLANTED.read_text("utf-8"))
-    ),
+    *map(_planted, yaml.safe_load(PLANTED.read_text("utf-8"))),
     Fault(
         "plane-restarts", "control plane", "the control plane restarts, machines reboot", BENCHMARK,
         inject=inject.restart_emulator(measuring), proof="failed",

@@ -257,7 +257,7 @@ def compared(
 ) -> list[Outcome]:
     """Compare one load (`kind`) of all pairs, by rows of their trials."""
     items = [_comparison(number, kind, metric) for number in range(len(pairs))]
-    # Each pair stands for a run: with the others it is no family whose p-values are adjusted together.
+    # Each pair stands for a run: with the others it is not a family whose p-values are adjusted together.
     with mock.patch.object(ratios, "adjust", lambda p, family, scope: p):
         tables = compare(pd.DataFrame(rows), items, None, {})
     label = tables.cells.set_index(["arm", "workload"])["label"]

@@ -264,7 +264,7 @@ def test_certificates_that_do_not_fit_and_a_scheduler_that_is_not_there_are_told
         (address, Tls("/nowhere.pem", strangers.cert, strangers.key), "No such file"),
         (address.replace("tls://", "tcp://"), Tls(), "cannot be reached"),
         (address.replace("tls://", "tcp://"), strangers, "is not asked by TLS; write tls://"),
-        ("127.0.0.1:1", Tls(), "is no address of a scheduler"),
+        ("127.0.0.1:1", Tls(), "is not an address of a scheduler"),
         ("tcp://127.0.0.1:1", Tls(), "cannot be reached"),
     ):
         with pytest.raises(DiskbookError, match=said) as told, dask_cluster.opening(where):

@@ -26,7 +26,7 @@ def test_what_does_not_go_together_is_said_before_anything_is_asked() -> None:
         (Place(scheduler="tls://h:1"), "go with --engine dask"),
         (Place("dask", tls=Tls("ca.pem")), "certificates are for a scheduler"),
         (Place("dask", "tls://h:1"), "name one with --store"),
-        (Place("dask", "tls://h:1", "ftp://x/y"), "no kind of store"),
+        (Place("dask", "tls://h:1", "ftp://x/y"), "not a kind of store"),
     ):
         with pytest.raises(UsageError, match=said):
             place.check()

@@ -82,7 +82,11 @@ def test_what_is_no_record_of_a_batch_is_a_sentence(tmp_path: Path, monkeypatch:
     with pytest.raises(UsageError, match="nothing is recorded of batch night"):
         outcome.read("night")
     (tmp_path / "batch-night").mkdir()
-    for content, words in (("{", "is damaged"), ("[]", "is no summary"), ('{"schema": 1}', "is no summary")):
+    for content, words in (
+        ("{", "is damaged"),
+        ("[]", "is not a summary"),
+        ('{"schema": 1}', "is not a summary"),
+    ):
         (tmp_path / "batch-night" / summary.DATA).write_text(content)
         with pytest.raises(DiskbookError, match=words):
             outcome.read("night")

@@ -50,7 +50,7 @@ def test_a_run_that_has_begun_or_anything_else_stays() -> None:
     other = runs.folder_of("other")
     other.mkdir()
     (other / "thesis.docx").write_text("mine")
-    with pytest.raises(DiskbookError, match=r"is no run, and holds thesis\.docx; move it away"):
+    with pytest.raises(DiskbookError, match=r"is not a run, and holds thesis\.docx; move it away"):
         work._drop_unbegun(other)
 
 

@@ -138,7 +138,7 @@ def test_a_saved_answer_prices_what_the_table_does_not(tmp_path: Path) -> None:
         in ask.ask(iops="3000", block_size="8K", size="1TiB", region="westus", prices=str(file)).text()
     )
     file.write_text("[]]")
-    with pytest.raises(UsageError, match="no answer of the Retail Prices API"):
+    with pytest.raises(UsageError, match="not an answer of the Retail Prices API"):
         ask.prices_of("westus", str(file))
 
 
@@ -174,7 +174,7 @@ def test_what_is_bought_by_the_io_is_the_least_that_carries(seed: int) -> None:
         ({"iops": "8000", "block_size": "8K", "read": "0%", "cache_hits": "50%"}, "reads nothing"),
         ({"iops": "8000", "block_size": "8K", "region": "westeuropa"}, "did you mean 'westeurope'"),
         ({"iops": "0", "block_size": "8K"}, "above 0"),
-        ({"iops": "8000", "block_size": "8K", "current": "E2as_v5"}, "no machine with disks"),
+        ({"iops": "8000", "block_size": "8K", "current": "E2as_v5"}, "not a machine with disks"),
         ({"iops": "8000", "block_size": "8K", "why": "E2as_v5+P31"}, "disk tier"),
         ({"iops": "8000", "block_size": "8K", "device": "sdc"}, "is about a log"),
         ({"source": "nowhere.txt"}, "there is no such file"),

@@ -59,7 +59,7 @@ def test_another_endpoint_counts_only_if_the_environment_names_it_now(
     place: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str
 ) -> None:
     run = a_run(azure={**USED, "endpoint": endpoint})
-    with pytest.raises(DiskbookError, match="no known cloud of Azure: no sign-in is sent there; if"):
+    with pytest.raises(DiskbookError, match="not a known cloud of Azure: no sign-in is sent there; if"):
         connect.clients_of(run)
     monkeypatch.setenv("DISKBOOK_ARM_ENDPOINT", "https://127.0.0.1:1")
     if endpoint == "https://127.0.0.1:1":

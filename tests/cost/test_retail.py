@@ -105,8 +105,8 @@ def test_each_row_tells_where_it_is_from() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"usd": "0"}, "line 2: '0' is no price"),
-        ({"usd": "nan"}, "line 2: 'nan' is no price"),
+        ({"usd": "0"}, "line 2: '0' is not a price"),
+        ({"usd": "nan"}, "line 2: 'nan' is not a price"),
         ({"usd": "cheap"}, "line 2"),
         ({"unit": "1/Month"}, "line 2: vm-linux is priced by 1 Hour, not by 1/Month"),
         ({"kind": "gpu"}, "line 2"),

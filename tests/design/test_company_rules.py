@@ -75,5 +75,5 @@ def test_tags_of_a_scenario_and_of_the_command_line_are_put_together(tmp_path: P
 
 
 def test_a_group_that_no_group_can_be() -> None:
-    with pytest.raises(UsageError, match="'a/b' is no name of a resource group"):
+    with pytest.raises(UsageError, match="'a/b' is not a name of a resource group"):
         scenario_file.load("zone-disks", "quick", {"azure.resource_group": "a/b"})

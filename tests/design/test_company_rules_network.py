@@ -59,7 +59,7 @@ def test_a_jump_host_is_written_as_for_ssh(text: str, place: JumpPlace | None) -
         ({"jump_host": ""}, "none is named"),
         ({"bastion": "b"}, "both are named"),
         ({"jump_host": "me@"}, "is none; write user@host"),
-        ({"jump_host": "", "bastion": "--debug"}, "is no name of Azure's"),
+        ({"jump_host": "", "bastion": "--debug"}, "is not a name of Azure's"),
         ({"kind": "public"}, 'goes with kind = "private"'),
         ({"kind": "secret"}, "should be 'public' or 'private'"),
     ],

@@ -105,7 +105,7 @@ def test_a_load_whose_arms_are_all_left_out_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ("sweep = 3", "'sweep' is no list of tables"),
+        ("sweep = 3", "'sweep' is not a list of tables"),
         (SWEEP.replace("threads = [1, 2, 4]", ""), "[[sweep]] g: the key 'threads' is missing"),
         (SWEEP.replace("threads = [1, 2, 4]", "threads = 4"), "[[sweep]] g: threads"),
         (SWEEP.replace("[1, 2, 4]", "[0]"), "[[sweep]] g: threads"),
@@ -138,7 +138,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, more: str, text: str)
 
 @pytest.mark.parametrize("odd", [["a", "b"], {"a": 1}, 7, None])
 def test_what_is_left_out_of_a_damaged_file_leaves_the_damage_for_the_check(odd: Any) -> None:
-    """Rows are not checked yet: what is no name is no name of those, and stays."""
+    """Rows are not checked yet: what is not a name is not a name of those, and stays."""
     raw = {
         "arm": [{"name": odd}, {"name": "gone"}],
         "workload": [{"name": odd, "arms": odd}, {"name": "w", "arms": [odd, "gone"]}],

@@ -107,7 +107,7 @@ def test_every_scenario_loads_in_every_preset() -> None:
         ({"design.hours_between_blocks": 25}, "hours_between_blocks"),
         ({"design.hours_between_blocks": -1}, "hours_between_blocks"),
         ({"design.hours_between_blocks": 24.5}, "hours_between_blocks"),
-        ({"design.spread": "6 hours"}, "spread: '6 hours' is no time; write hours or days"),
+        ({"design.spread": "6 hours"}, "spread: '6 hours' is not a time; write hours or days"),
         ({"design.spread": "6h", "design.hours_between_blocks": 2}, "write spread alone"),
         ({"design.spread": "4d"}, 'spread = "4d": 4 blocks would take 96 h'),
         ({"design.look_unit": "blocks"}, "without looks: write for example looks = [4]"),

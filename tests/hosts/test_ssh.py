@@ -197,5 +197,5 @@ def test_what_a_machine_sends_does_not_grow_when_it_is_read() -> None:
         archive.addfile(sparse)
     assert untar(buffer.getvalue()) == {"status": b"0\n"}
     for pack in (gzip.compress, bz2.compress, lzma.compress):
-        with pytest.raises(DiskbookError, match="what the machine sent is no archive"):
+        with pytest.raises(DiskbookError, match="what the machine sent is not an archive"):
             untar(pack(buffer.getvalue()))

@@ -47,7 +47,7 @@ def test_a_folder_gets_a_folder_of_ours_and_a_new_file_is_the_file() -> None:
         ({"kind": "device"}, "host h: /data is a device; name it in devices"),
         ({"kind": "file"}, "host h: /data is there already, and is not written over"),
         ({"writable": None}, "host h: /data cannot be written by who signs in"),
-        ({"system": "tmpfs tmpfs"}, "host h: /data lies in memory (tmpfs on tmpfs), which is no disk"),
+        ({"system": "tmpfs tmpfs"}, "host h: /data lies in memory (tmpfs on tmpfs), which is not a disk"),
         ({"system": "ext4 /dev/zram0"}, "host h: /data lies in memory (ext4 on /dev/zram0)"),
         (
             {"room": str(9 * GIB)},
@@ -225,7 +225,7 @@ def test_a_device_of_a_file_in_memory_is_refused(tmp_path: Path) -> None:
     ("device", "why"),
     [
         ("/dev/none-such", "is not there; name one of those that lsblk lists"),
-        ("/etc/passwd", "is no block device"),
+        ("/etc/passwd", "is not a block device"),
     ],
 )
 def test_a_device_that_is_none_is_told(

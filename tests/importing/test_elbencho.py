@@ -87,7 +87,7 @@ def test_target_is_not_guessed_where_the_command_names_another_number_of_paths()
         (elbencho_csv(elbencho_row())[:-130], "row 1: it is cut"),
         (elbencho_json(elbencho_row())[:-30], "row 1: it is cut"),
         (elbencho_csv(elbencho_row(operation="MKDIRS")), "no phase in it reads or writes"),
-        (elbencho_csv(elbencho_row(**{"path type": "bucket"})), "'bucket', which is no disk"),
+        (elbencho_csv(elbencho_row(**{"path type": "bucket"})), "'bucket', which is not a disk"),
         (elbencho_csv(elbencho_row(**{"time ms [last]": "-4"})), "out of range"),
         (elbencho_csv(elbencho_row(**{"MiB [last]": 0, "IOPS [last]": 0})), "it did no I/O"),
     ],

@@ -39,7 +39,7 @@ def test_every_sample_is_read() -> None:
 
 @pytest.fixture
 def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folder of two good runs, one with a ledger that is no text, and all odd ones."""
+    """Folder of two good runs, one with a ledger that is not text, and all odd ones."""
     folder = many_runs.many(tmp_path, 2)
     (next(folder.glob("*-001")) / "ledger.jsonl").write_bytes(b"\xff\xfe\n")
     odd(folder)

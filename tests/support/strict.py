@@ -178,7 +178,7 @@ def _value(hint: Any, value: Any, direction: str, at: str) -> Iterator[str]:
         yield from _list(parts[0], value, direction, at)
     elif origin in (dict, typing.get_origin(typing.Mapping[str, str])):
         if not isinstance(value, dict):
-            yield f"{at}: is no object"
+            yield f"{at}: is not an object"
         else:
             for name, inner in value.items():
                 yield from _value(parts[1], inner, direction, f"{at}.{name}")
@@ -188,7 +188,7 @@ def _value(hint: Any, value: Any, direction: str, at: str) -> Iterator[str]:
 
 def _list(part: Any, value: Any, direction: str, at: str) -> Iterator[str]:
     if not isinstance(value, list):
-        yield f"{at}: is no list"
+        yield f"{at}: is not a list"
         return
     for number, inner in enumerate(value):
         yield from _value(part, inner, direction, f"{at}[{number}]")
@@ -221,10 +221,10 @@ def _plain(hint: Any, value: Any, direction: str, at: str) -> Iterator[str]:
         yield from violations(hint, value, direction, at)
     elif hint is datetime:
         if not _is_time(value):
-            yield f"{at}: '{value}' is no time"
+            yield f"{at}: '{value}' is not a time"
     elif hint is float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            yield f"{at}: {value!r} is no number"
+            yield f"{at}: {value!r} is not a number"
     elif hint in (str, int, bool) and type(value) is not hint:
         yield f"{at}: {value!r} is no {hint.__name__}"
 
@@ -326,12 +326,12 @@ def operation(body: dict[str, Any]) -> Iterator[str]:
     for name in sorted(set(body) - _OPERATION_FIELDS):
         yield f".{name}: operations have no such property"
     if body["status"] not in _STATES:
-        yield f".status: '{body['status']}' is no state of an operation"
+        yield f".status: '{body['status']}' is not a state of an operation"
     if body["status"] in ("Failed", "Canceled"):
         yield from error({"error": body.get("error")})
     for name in ("startTime", "endTime"):
         if name in body and not _is_time(body[name]):
-            yield f".{name}: '{body[name]}' is no time"
+            yield f".{name}: '{body[name]}' is not a time"
 
 
 class Watch:

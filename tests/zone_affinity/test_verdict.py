@@ -115,7 +115,7 @@ def test_a_change_without_a_move_is_not_called_one(tmp_path: Path) -> None:
 def test_a_foreign_state_file_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
     state = tmp_path / "state"
     state.write_bytes(content)
-    with pytest.raises(DiskbookError, match="no state of zone-affinity"):
+    with pytest.raises(DiskbookError, match="not a state of zone-affinity"):
         zone_affinity_verdict.last_clear(state)
     assert state.read_bytes() == content
 
@@ -244,7 +244,10 @@ def test_reads_are_few_and_leave_nothing_where_they_run(file: str, tmp_path: Pat
         (["--learn", "zones.json", "--zone", "1", "--state", "s"], "leave out --state and the baseline"),
         (["--near-ms", "1", "--far-ms", "2", "--size-gib", "nan"], "must be numbers above 0"),
         (["--near-ms", "1", "--far-ms", "2", "--seconds", "nan"], "must be numbers above 0"),
-        (["--near-ms", "1", "--far-ms", "2", "--via", "ssh 'node2"], "is no command: No closing quotation"),
+        (
+            ["--near-ms", "1", "--far-ms", "2", "--via", "ssh 'node2"],
+            "is not a command: No closing quotation",
+        ),
     ],
 )
 def test_what_was_asked_for_wrongly_is_refused(file: str, arguments: list[str], words: str) -> None:

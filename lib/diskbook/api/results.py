@@ -229,7 +229,7 @@ class RunResults:
             dropped = set(trials.query(query)["trial"])
         except Exception as error:
             raise UsageError(
-                f"without: '{query}' is no condition on the columns of trials: {error}"
+                f"without: '{query}' is not a condition on the columns of trials: {error}"
             ) from None
         if not set(trials["trial"]) - dropped:
             raise UsageError(f"without: '{query}' leaves no trial of run {self.name}; leave out less")

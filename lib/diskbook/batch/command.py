@@ -22,7 +22,7 @@ from diskbook.results import run as runs
 
 
 def folder_of(matrix: Matrix) -> Path:
-    """Folder of a batch, beside its runs: page, data and logs. It has no manifest, so it is no run."""
+    """Folder of a batch, beside its runs: page, data and logs. It has no manifest, so it is not a run."""
     return runs.runs_root() / f"batch-{matrix.name}"
 
 

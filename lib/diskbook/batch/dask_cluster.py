@@ -142,7 +142,7 @@ def at(scheduler: str, tls: Tls) -> Cluster:
     address = urlsplit(scheduler)
     if address.scheme not in ("tcp", "tls") or not address.netloc:
         raise UsageError(
-            f"{scheduler!r} is no address of a scheduler; write tls://HOST:8786 or tcp://HOST:8786"
+            f"{scheduler!r} is not an address of a scheduler; write tls://HOST:8786 or tcp://HOST:8786"
         )
     if address.scheme == "tcp" and tls != Tls():
         raise UsageError(f"{scheduler} is not asked by TLS; write tls://{address.netloc}")

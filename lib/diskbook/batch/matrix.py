@@ -24,7 +24,7 @@ MOST = 1_000
 _WORDING = Wording(
     row="[[{kind}]] {number}",
     sentences={
-        "list_type": "{place}: {key} = {value} is no list; write for example {key} = [{value}]",
+        "list_type": "{place}: {key} = {value} is not a list; write for example {key} = [{value}]",
         "too_short": "{place}: {key} is an empty list; name at least one value, or leave the key out",
         "dict_type matrix": "write [matrix], a table of lists, once",
     },
@@ -182,7 +182,7 @@ def _asked(row: Mapping[str, Any], folder: Path) -> Asked:
     names = {key: row[key] for key in KEYS if key in row}
     for key, value in names.items():
         if not isinstance(value, str):
-            raise UsageError(f"{key} = {value!r} is no name; write it in quotes, each run has one")
+            raise UsageError(f"{key} = {value!r} is not a name; write it in quotes, each run has one")
     if "scenario" not in names:
         raise UsageError("it names no scenario; write scenario = ... in [matrix], and in each [[include]]")
     if scenario_file.is_file(names["scenario"]):  # from where the matrix lies, wherever it is called from

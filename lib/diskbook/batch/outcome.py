@@ -87,7 +87,7 @@ def read(batch: str, place: str = "") -> Outcome:
     except ValueError as error:
         raise DiskbookError(f"{path} is damaged ({error}); start the batch again, which writes it") from None
     if not isinstance(data, dict) or data.get("schema") != summary.SCHEMA or not data.keys() >= _KEYS:
-        raise DiskbookError(f"{path} is no summary of a batch; start the batch again, which writes it")
+        raise DiskbookError(f"{path} is not a summary of a batch; start the batch again, which writes it")
     for number, row in enumerate(data["rows"]):
         if missing := sorted(_KEYS_OF_ROW - row.keys()):
             raise DiskbookError(

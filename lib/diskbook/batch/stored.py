@@ -21,8 +21,8 @@ from diskbook.results import run as runs, session
 def push(name: str, store: str) -> pushing.Pushed:
     """Copy a run of this machine into a store; one that is unfinished can be resumed there, not read.
 
-    Raises UsageError when there is no such run, or the store is no address. Raises DiskbookError when it is
-    being worked on here or there, or the store fails.
+    Raises UsageError when there is no such run, or the store is not an address. Raises DiskbookError when the
+    run is being worked on here or there, or the store fails.
     """
     place, run = addresses.parse(store), runs.open_run(name)
     with session.session(run):

@@ -99,7 +99,7 @@ def _drop_unbegun(folder: Path) -> None:
     if not (folder / "manifest.json").exists():
         strangers = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
         if strangers:
-            raise DiskbookError(f"{folder} is no run, and holds {strangers[0]}; move it away")
+            raise DiskbookError(f"{folder} is not a run, and holds {strangers[0]}; move it away")
     elif run.manifest["resource_groups"] or any(event["event"] == "plan" for event in run.ledger()):
         return
     shutil.rmtree(folder)

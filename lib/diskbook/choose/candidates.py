@@ -183,7 +183,7 @@ def parsed(text: str) -> Candidate:
     machine, plus, disks = text.strip().partition("+")
     name, _, attachment = machine.partition("/")
     if not plus or not disks:
-        raise UsageError(f"'{text}' is no machine with disks. {_FORMS}")
+        raise UsageError(f"'{text}' is not a machine with disks. {_FORMS}")
     size = catalog.vm_size(name if name.lower().startswith("standard_") else f"Standard_{name}")
     if attachment and attachment not in size.attachments:
         raise unknown("attachment", attachment, size.attachments, size.name)
@@ -193,7 +193,7 @@ def parsed(text: str) -> Candidate:
 def _disks(text: str) -> Disks:
     match = re.fullmatch(r"(?:(\d{1,2})\s*x\s*)?([A-Za-z0-9-]+)((?::[A-Za-z0-9=]+)*)", text.strip())
     if not match or match[1] == "0":
-        raise UsageError(f"'{text}' is no disk. {_FORMS}")
+        raise UsageError(f"'{text}' is not a disk. {_FORMS}")
     count, kind, options = int(match[1] or 1), match[2], [part for part in match[3].split(":") if part]
     skus = {short: sku for sku, short in _SHORT.items()}
     if kind.lower() in skus:

@@ -80,7 +80,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _whole(names: Sequence[str]) -> list[str]:
-    """Whole disks; where there is none, what is no partition of another."""
+    """Whole disks; where there is none, what is not a partition of another."""
     disks = [name for name in names if _DISK.fullmatch(name)]
     rest = [name for name in names if not _NEVER.fullmatch(name) and not _is_part(name, names)]
     return disks or rest or list(names)
@@ -183,7 +183,7 @@ def _json_blocks(text: str, where: str) -> list[_Block]:
             "with Ctrl-C, and record with LC_ALL=C"
         ) from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
-        raise DiskbookError(f"{where}: it is no JSON of iostat; record with iostat -xt -o JSON 5") from None
+        raise DiskbookError(f"{where}: it is not JSON of iostat; record with iostat -xt -o JSON 5") from None
     for block in blocks:
         for row in block.rows.values():
             _known_columns(list(row), where)

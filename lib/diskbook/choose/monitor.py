@@ -120,7 +120,7 @@ def _of_json(text: str, where: str) -> Series:
         ) from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
         raise DiskbookError(
-            f"{where}: it is no answer of Azure Monitor; save what 'az monitor metrics list -o json' prints"
+            f"{where}: it is not an answer of Azure Monitor; save what 'az monitor metrics list -o json' says"
         ) from None
     return series
 
@@ -197,7 +197,7 @@ def _table(text: str, where: str) -> tuple[list[list[str]], str]:
     try:
         rows = list(csv.reader(io.StringIO(text), delimiter=separator))
     except csv.Error as error:
-        raise DiskbookError(f"{where}: it is no CSV ({error}); save the chart's table again") from None
+        raise DiskbookError(f"{where}: it is not CSV ({error}); save the chart's table again") from None
     start = (place for place, row in enumerate(rows) if len(row) > 1 and is_head(" ".join(row)))
     return rows[next(start, len(rows)) :], separator
 
@@ -208,5 +208,5 @@ def _number(cell: str, separator: str, where: str) -> float:
         return trace.number("" if separator in cell else cell)
     except ValueError:
         raise DiskbookError(
-            f"{where}: '{' '.join(cell.split())[:40]}' is no number; save the table with plain numbers"
+            f"{where}: '{' '.join(cell.split())[:40]}' is not a number; save the table with plain numbers"
         ) from None

@@ -118,7 +118,7 @@ def wished(need: Need, **wishes: Any) -> Need:
             "or --survive machine"
         )
     if not 0 < made.peak_iops <= _MOST_RATE:
-        raise UsageError(f"a rate of {made.peak_iops:g} IOPS is no load; give more than 0 and at most 1e8")
+        raise UsageError(f"a rate of {made.peak_iops:g} IOPS is not a load; give more than 0 and at most 1e8")
     if not 1 <= made.block_bytes <= GIB:
         raise UsageError(f"{made.block_bytes:g} bytes per I/O cannot be; check --iops, --mb-s, --block-size")
     return made

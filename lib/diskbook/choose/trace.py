@@ -198,5 +198,5 @@ def number(text: str) -> float:
     """Read a number with a decimal point or comma; ValueError where it is none."""
     value = float(text.strip().replace(",", "."))
     if not math.isfinite(value):
-        raise ValueError(f"'{text}' is no number")
+        raise ValueError(f"'{text}' is not a number")
     return value

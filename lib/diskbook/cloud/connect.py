@@ -168,7 +168,7 @@ def check_endpoint(endpoint: str | None) -> None:
     known = {str(get_arm_endpoints(cloud)["resource_manager"]).rstrip("/") for cloud in AzureClouds}
     if endpoint is not None and endpoint not in known and endpoint != _endpoint():
         raise DiskbookError(
-            f"the run's manifest names the endpoint {endpoint!r}, which is no known cloud of Azure: no "
+            f"the run's manifest names the endpoint {endpoint!r}, which is not a known cloud of Azure: no "
             f"sign-in is sent there; if it is yours, set {ENDPOINT} to it"
         )
 
@@ -193,7 +193,7 @@ def _endpoint() -> str | None:
         return None
     parts = urlsplit(endpoint)
     if parts.scheme != "https" or not parts.hostname or parts.path or parts.query or parts.username:
-        raise UsageError(f"{ENDPOINT} is no address of Azure Resource Manager; write https://HOST[:PORT]")
+        raise UsageError(f"{ENDPOINT} is not an address of Azure Resource Manager; write https://HOST[:PORT]")
     ca = os.environ.get(ENDPOINT_CA)
     if ca and not Path(ca).is_file():
         raise UsageError(f"{ENDPOINT_CA}: there is no file {ca}; name a PEM file of certificates to trust")

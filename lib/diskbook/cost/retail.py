@@ -78,7 +78,7 @@ def saved(path: Path, region: str) -> PriceList:
         dates = {id(item): date.fromisoformat(str(item["effectiveStartDate"])[:10]) for item in items}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UsageError(
-            f"{path}: it is no answer of the Retail Prices API; save the JSON that "
+            f"{path}: it is not an answer of the Retail Prices API; save the JSON that "
             f"{API}?$filter=armRegionName eq '{region}' returns, or a list of its pages"
         ) from None
     if wrong:

@@ -106,7 +106,7 @@ def _private(network: Network) -> Iterator[str]:
     for key in ("resource_group", "bastion", "bastion_group"):
         value = getattr(network, key)
         if value and not is_azure_name(value):
-            yield f"[network]: {key} = {value!r} is no name of Azure's; write the name alone"
+            yield f"[network]: {key} = {value!r} is not a name of Azure's; write the name alone"
 
 
 OURS = (
@@ -126,7 +126,7 @@ def check(scenario: Scenario) -> list[str]:
     """Sentences on what `[azure]` says wrong; none where it is in order."""
     group = scenario.azure.resource_group
     named = (
-        [] if not group or is_azure_name(group) else [f"[azure]: {group!r} is no name of a resource group"]
+        [] if not group or is_azure_name(group) else [f"[azure]: {group!r} is not a name of a resource group"]
     )
     return [*named, *_number(scenario), *_names(scenario), *_values(scenario)]
 

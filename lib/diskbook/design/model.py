@@ -122,8 +122,8 @@ class Machine(Record):
 class Disk(Record):
     """A managed disk. `zone` must be empty for ZRS; `iops` and `mb_s` are for Premium SSD v2 and Ultra.
 
-    With `sku` "EphemeralOS" it is no disk of its own, but the OS disk of the machine that its arms name, on
-    that machine's local storage; it is measured by a file.
+    With `sku` "EphemeralOS" it is the OS disk of the machine that its arms name, on that machine's local
+    storage; it is measured by a file.
 
     `count` is for a pool: as many of it are made for each machine of a volume, in the machine's zone where
     `zone` is empty.
@@ -366,7 +366,7 @@ class Design(Record):
     @classmethod
     def _is_a_time(cls, value: str | None) -> str | None:
         if value is not None and not re.fullmatch(r"\d{1,3}(\.\d{1,3})?[hd]", value):
-            raise ValueError(f'\'{value}\' is no time; write hours or days, for example "6h" or "2d"')
+            raise ValueError(f'\'{value}\' is not a time; write hours or days, for example "6h" or "2d"')
         return value
 
     @field_validator("evidence_s")

@@ -173,7 +173,7 @@ def _check_shape(raw: Mapping[str, Any], where: str) -> None:
         _table(raw[key], f"{where}: [{key}]")
     for key in raw.keys() & LISTS:
         if not isinstance(raw[key], list):
-            raise UsageError(f"{where}: write [[{key}]], once for each; '{key}' is no list of tables")
+            raise UsageError(f"{where}: write [[{key}]], once for each; '{key}' is not a list of tables")
         for number, row in enumerate(raw[key], 1):
             _table(row, f"{where}: [[{key}]] {number}")
 

@@ -13,7 +13,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.validation import Mistake, Wording, mistakes as say_all, refusal
 
 _AZURE_NAMES = ("region", "size", "substitute", "sku", "error_code")
-_AZURE_NAME = "{place}: {key} = {value} is no name of Azure's; these have letters, digits, _ and - alone"
+_AZURE_NAME = "{place}: {key} = {value} is not a name of Azure's; these have letters, digits, _ and - alone"
 WORDING = Wording(
     sentences={
         "missing": "{place}: the key '{key}' is missing",

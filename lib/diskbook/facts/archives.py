@@ -73,7 +73,7 @@ def unpack(
     file twice.
     """
     if not content.startswith(MAGIC):
-        raise ArchiveError(source, "this is no zip archive")
+        raise ArchiveError(source, "this is not a zip archive")
     _check_size(content, source, most_bytes, most_files)
     files: dict[str, bytes] = {}
     try:
@@ -145,5 +145,5 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int, sourc
         content = stream.read(most + 1)
     if len(content) > most:
         shown = visible(entry.filename)[:100]
-        raise ArchiveError(source, f"{shown} unpacks to more than {most / MIB:.3g} MiB, which is no result")
+        raise ArchiveError(source, f"{shown} unpacks to more than {most / MIB:.3g} MiB, unlike any result")
     return content

@@ -18,7 +18,7 @@ from diskbook.facts.paths import REFERENCE
 ON_DEMAND_BURST_ABOVE_GIB = 512
 PERFORMANCE_PLUS_FROM_GIB = 513
 HOST_CACHE_UP_TO_GIB = 4095
-# What scenarios call an ephemeral OS disk; it is no SKU of managed disks.
+# What scenarios call an ephemeral OS disk; it is not a SKU of managed disks.
 EPHEMERAL = "EphemeralOS"
 # What stands for a size and a SKU where machine and disk are the user's own: neither has a documented limit.
 OWN_HOST, OWN_DISK = "own-host", "own-disk"

@@ -189,7 +189,7 @@ def open_packed(path: Path, name: str = "", most: int | None = None, *, packed: 
     """
     most = STREAMED if most is None else most
     if not path.is_file() and path.exists():  # a pipe would wait for ever, a device never end
-        raise BrokenError(name or str(path), "it is no plain file")
+        raise BrokenError(name or str(path), "it is not a plain file")
     stream = gzip.GzipFile(path) if packed else path.open("rb")
     size = f"{most / GIB:g} GiB" if most >= GIB else f"{most / MIB:g} MiB"
     name = name or str(path)

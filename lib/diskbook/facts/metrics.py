@@ -62,15 +62,15 @@ BY_NAME = {metric.name.lower(): metric for metric in METRICS}
 def grain_s(interval: str) -> int:
     """Read the interval of a series in seconds: 60 of "PT1M".
 
-    Raises ValueError when it is no ISO 8601 duration of whole seconds, at least one.
+    Raises ValueError when it is not an ISO 8601 duration of whole seconds, at least one.
     """
     try:
         duration = isodate.parse_duration(interval)
     except isodate.ISO8601Error:
         duration = None
-    # Months and years, which have no fixed length, are no timedelta.
+    # Months and years, which have no fixed length, are not timedelta.
     if not isinstance(duration, timedelta) or duration < timedelta(seconds=1) or duration.microseconds:
-        raise ValueError(f"'{interval}' is no grain")
+        raise ValueError(f"'{interval}' is not a grain")
     return round(duration.total_seconds())
 
 

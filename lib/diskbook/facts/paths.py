@@ -54,7 +54,7 @@ def seconds_from_environment(variable: str, usual: float, most: float) -> float:
     - `usual`: what holds where it is not set, or empty.
     - `most`: the longest that is allowed, s; more is taken for as much.
 
-    Raises UsageError when it is no number above 0.
+    Raises UsageError when it is not a number above 0.
     """
     text = os.environ.get(variable) or str(usual)
     try:

@@ -147,7 +147,7 @@ def dollars(value: Any) -> float:
     """Read an amount; ValueError where it is none."""
     usd = float(value)
     if isinstance(value, bool) or not math.isfinite(usd) or usd <= 0:
-        raise ValueError(f"'{value}' is no price")
+        raise ValueError(f"'{value}' is not a price")
     return usd
 
 

@@ -224,7 +224,7 @@ def _disk_tier(disk: DiskAsk, region: catalog.Region) -> Iterator[Violation]:
     names = [tier.tier for tier in catalog.tiers_of("Premium_LRS")]
     if disk.sku not in PREMIUM_SKUS or disk.tier not in names:
         yield Violation(
-            "tier", "tier", f"'{disk.tier}' is no performance tier of a {disk.sku} disk; leave it out"
+            "tier", "tier", f"'{disk.tier}' is not a performance tier of a {disk.sku} disk; leave it out"
         )
         return
     lowest = names.index(_tier(disk).tier)

@@ -137,7 +137,7 @@ def html(table: Table) -> str:
     """Write as HTML, notes below. Numbers are right-aligned; on a telephone each row is a card.
 
     Great Tables was tried instead: 13 kB a table for 12 rows, 9 kB of them one style repeated, with fixed
-    colours, a title that is no caption and identifiers that recur in every table; this is 2.5 kB.
+    colours, a title that is not a caption and identifiers that recur in every table; this is 2.5 kB.
     """
     head = f"<caption>{escaped(table.caption)}</caption>" if table.caption else ""
     names = [escaped(name) for name in table.heads]

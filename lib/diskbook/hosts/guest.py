@@ -30,7 +30,7 @@ NUMBERS = (
 """Facts that are text, and those that are numbers, by their columns in the table `guest`."""
 NBD = "nbd (fio's own engine)"
 LONGEST = 200  # characters of a fact; nothing that a machine says fills a ledger
-_WITHOUT_QUEUE = "#"  # stands for no target: drives and exports are no paths
+_WITHOUT_QUEUE = "#"  # stands for no target: drives and exports are not paths
 
 # One line a fact, its name first. Drivers on the way from the device up to its bus: "nvme", "sd, hv_storvsc";
 # what has no device below, as loop and dm, is named as /proc/devices names its major number. Queues as the

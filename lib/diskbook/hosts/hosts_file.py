@@ -214,7 +214,7 @@ def _checked_key(line: str) -> str:
     length = int.from_bytes(content[:4], "big")
     if kind not in KEY_KINDS or content[4 : 4 + length] != kind.encode() or len(content) <= 4 + length:
         raise ValueError(
-            'this is no line of a public host key; write for example "ssh-ed25519 AAAAC3Nz...": '
+            'this is not a line of a public host key; write for example "ssh-ed25519 AAAAC3Nz...": '
             f"{HOW_TO_GET_A_KEY}"
         )
     return f"{kind} {blob}"

@@ -58,7 +58,7 @@ class Export:
 
     def _negotiate(self, name: bytes) -> int:
         if self._receive(18)[:16] != _MAGIC + _OPTIONS:
-            raise OSError("this is no NBD server")
+            raise OSError("this is not an NBD server")
         self._link.sendall(struct.pack(">I8sII", _NO_ZEROES, _OPTIONS, _EXPORT_NAME, len(name)) + name)
         size, _ = struct.unpack(">QH", self._receive(10))
         return int(size)

@@ -292,4 +292,4 @@ def untar(content: bytes) -> dict[str, bytes]:
             members = [member for member in archive.getmembers() if member.isreg() and not member.issparse()]
             return {member.name: archive.extractfile(member).read() for member in members}  # type: ignore[union-attr]
     except tarfile.TarError as error:
-        raise DiskbookError(f"what the machine sent is no archive of a job's files ({error})") from None
+        raise DiskbookError(f"what the machine sent is not an archive of a job's files ({error})") from None

@@ -46,7 +46,7 @@ _EMPTY = 'if=/dev/zero of="$0" seek=$at conv=notrunc || exit 1'
 
 def memory_text(layers: Sequence[str]) -> str:
     """Say that one of the layers below a place is memory, or may be; "" where none is."""
-    shown = f"({' on '.join(layers)}), which is no disk"
+    shown = f"({' on '.join(layers)}), which is not a disk"
     if any(layer in IN_MEMORY or layer.startswith(MEMORY_DEVICES) for layer in layers):
         return f"lies in memory {shown}"
     return f"may lie in memory {shown}" if UNSEEN in layers else ""
@@ -263,7 +263,7 @@ def _device(host: str, place: Place, facts: dict[str, str]) -> Device:
     if facts["kind"] in ("nowhere", "new"):
         why = "is not there; name one of those that lsblk lists there"
     elif facts["kind"] != "device" or not facts["real"].startswith("/dev/"):
-        why = "is no block device in /dev; name one of those that lsblk lists there"
+        why = "is not a block device in /dev; name one of those that lsblk lists there"
     elif "by-user" not in facts and "by-root" not in facts:
         why = "may not be written by who signs in, nor by sudo without a password; give leave to one of them"
     elif size < place.size_bytes:

@@ -139,7 +139,7 @@ def _measurement(row: Row) -> Measurement:
     if not row:
         raise ValueError("it is cut, or does not fit the header")
     if row.get("path type", "") not in ("file", "dir", "blockdev"):
-        raise ValueError(f"it is of '{row.get('path type', '')[:20]}', which is no disk")
+        raise ValueError(f"it is of '{row.get('path type', '')[:20]}', which is not a disk")
     milliseconds = _number(row, "time ms [last]")
     block, depth, hosts = (_whole(row, name) for name in ("block size", "IO depth", "hosts"))
     if not milliseconds > 0:

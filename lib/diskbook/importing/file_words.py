@@ -31,7 +31,7 @@ class Place(NamedTuple):
 def guess(places: Sequence[Place]) -> list[str]:
     """Words of files' names that tell arms apart, "" where there are none.
 
-    Names of loads, dates, numbers of runs and what every result is called are no words. A word tells arms
+    Names of loads, dates, numbers of runs and what every result is called are not words. A word tells arms
     apart where results of one place and load differ by it, and it comes again (in another load, or another
     result), or few words do. It then names all results of the place that have it.
     """

@@ -111,7 +111,7 @@ def _block(measurement: Measurement, flags: list[str]) -> int:
     if whole > _MOST_BLOCK:
         raise ValueError(f"blocks of {size:,.0f} bytes are more than a scenario can tell")
     if abs(whole - size) >= 1 and block_size is not None:
-        flags.append(f"a block size of {size:,.0f} is no multiple of {_SECTOR}; {whole} stands for it")
+        flags.append(f"a block size of {size:,.0f} is not a multiple of {_SECTOR}; {whole} stands for it")
     return whole
 
 

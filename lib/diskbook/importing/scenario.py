@@ -260,7 +260,7 @@ def _load_key(entry: Described) -> tuple[object, ...]:
 
 
 def _odd_block(entry: Described) -> str:
-    """Block size that a scenario's number only stands for, since it is no multiple of a sector."""
+    """Block size that a scenario's number only stands for, since it is not a multiple of a sector."""
     asked = entry.measurement.load.block_size_bytes
     return "" if asked in (None, entry.workload["block_size"]) else f"{asked}b"
 

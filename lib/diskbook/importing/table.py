@@ -109,7 +109,7 @@ def _of_file(path: Path) -> list[tuple[str, str]]:
     for table, mark in (("columns", ""), ("values", ":")):
         rows = document.pop(table, {})
         if not isinstance(rows, dict):
-            raise UsageError(f"{path}: [{table}] is no table; write its fields below it")
+            raise UsageError(f"{path}: [{table}] is not a table; write its fields below it")
         for name, value in rows.items():
             pairs += [(name, f"{mark}{item}") for item in (value if isinstance(value, list) else [value])]
     if document:
@@ -144,7 +144,7 @@ def parse(content: bytes, source: str, columns: Columns) -> Parsed:
 def read(content: bytes, source: str, columns: Columns) -> Read:
     """Read every row of a table of CSV, TSV, Parquet or Excel.
 
-    Raises UnusableError when it is no table, lacks a column of the mapping, or has no row that can be used.
+    Raises UnusableError when it is not a table, lacks a column of the mapping, or has no usable row.
     """
     frame = _frame(content, source)
     values = _values(frame, columns, source)
@@ -168,7 +168,7 @@ def read(content: bytes, source: str, columns: Columns) -> Read:
 def texts(content: bytes, source: str, columns: Columns) -> Iterator[dict[str, str]]:
     """Yield the mapped columns of every row as text, scaled.
 
-    Raises UnusableError when it is no table, UsageError when it lacks a column.
+    Raises UnusableError when it is not a table, UsageError when it lacks a column.
     """
     frame = _frame(content, source)
     taken = {name: _column(frame, text, name, source) for name, text in columns}
@@ -191,7 +191,7 @@ def _frame(content: bytes, source: str) -> pd.DataFrame:
             "tables of Excel need openpyxl, which is not installed: pip install -e '.[import]'"
         ) from None
     except (ValueError, KeyError, OSError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise UnusableError(source, f"this is no table that can be read ({error})") from None
+        raise UnusableError(source, f"this is not a table that can be read ({error})") from None
     frame.columns = [str(name).strip() for name in frame.columns]
     return frame.astype(object).where(frame.notna(), "").map(str)
 
@@ -377,7 +377,7 @@ def _block_size(text: str) -> int | None:
     except ValueError:
         size = 0
     if not 1 <= size <= _GREATEST_BLOCK:
-        raise ValueError(f"block_size '{text[:_LONGEST]}' is no size such as 4K or 4096")
+        raise ValueError(f"block_size '{text[:_LONGEST]}' is not a size such as 4K or 4096")
     return size
 
 
@@ -387,7 +387,7 @@ def _started(text: str) -> str | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"started '{text}' is no ISO date such as 2026-08-15T14:45:51Z") from None
+        raise ValueError(f"started '{text}' is not an ISO date such as 2026-08-15T14:45:51Z") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 

@@ -104,7 +104,7 @@ def read_all(folder: Path) -> tuple[list[Entry], list[str]]:
     Raises DiskbookError when there is no such folder.
     """
     if not folder.is_dir():
-        raise DiskbookError(f"{folder} is no folder; name one that holds runs")
+        raise DiskbookError(f"{folder} is not a folder; name one that holds runs")
     seen = neighbours.catalogue.view(folder).tell()
     known, compared = _catalogued(seen)
     entries, unreadable = [], []

@@ -108,7 +108,7 @@ def read(path: Path) -> dict[str, Any]:
     """Read a manifest, as it stands, once it is known to have what it must.
 
     Raises DiskbookError when there is none, or it is damaged, of another schema or no manifest; or the folder
-    holds what is no file, such as a pipe, for which a reader would wait for ever.
+    holds what is not a file, such as a pipe, for which a reader would wait for ever.
     """
     _check_plain(path.parent)
     try:
@@ -140,7 +140,7 @@ def _check_plain(folder: Path) -> None:
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         for path in folder.iterdir():
             if path.is_fifo() or path.is_char_device() or path.is_block_device():
-                raise DiskbookError(f"{folder} holds {visible(path.name)!r}, which is no file: remove it")
+                raise DiskbookError(f"{folder} holds {visible(path.name)!r}, which is not a file: remove it")
 
 
 def origin(manifest: Mapping[str, Any]) -> str:

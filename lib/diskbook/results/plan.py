@@ -114,7 +114,7 @@ def early_stop(run: Run) -> str:
 
 
 def progress(run: Run) -> Progress:
-    """How much of the plan is done, by the ledger; trials for evidence are no part of it."""
+    """How much of the plan is done, by the ledger; trials for evidence are not part of it."""
     complete = complete_blocks(run)
     planned = [block for block in blocks_of(run) if not block.evidence]
     rounds = {(block.replicate, block.block): block.round for block in planned}

@@ -194,7 +194,7 @@ def _platform(run: Run, provenance: str, ledger: Iterable[Event]) -> pd.DataFram
         return platform_metrics.table(answers, provenance)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DiskbookError(
-            f"run {run.name}: raw/metrics-*.json.gz are no answers of Azure Monitor ({error}); restore them"
+            f"run {run.name}: raw/metrics-*.json.gz are not answers of Azure Monitor ({error}); restore them"
         ) from None
 
 
@@ -224,7 +224,7 @@ def read_csv(table: schema.Table, path: Path) -> pd.DataFrame:
     - `table`: what it should be.
     - `path`: the file, in the folder of its run.
 
-    Raises DiskbookError when the file is missing, is no CSV, or breaks its schema: another version or an
+    Raises DiskbookError when the file is missing, is not CSV, or breaks its schema: another version or an
     editor wrote it.
     """
     numbers = [column.name for column in table.columns if column.dtype == "float64"]

@@ -78,7 +78,7 @@ def read(path: Path) -> tuple[str, Index, dict[str, bytes]]:
 
     Returns SHA-256 of the bundle, its index and its files.
 
-    Raises DiskbookError for what is no bundle, in one sentence.
+    Raises DiskbookError for what is not a bundle, in one sentence.
     """
     shown = visible(path.name)
     content = files.read_packed(path, shown, _MOST_BYTES, packed=False)
@@ -107,7 +107,7 @@ def read(path: Path) -> tuple[str, Index, dict[str, bytes]]:
 
 def _index(content: bytes, shown: str) -> Index:
     if not content:
-        raise DiskbookError(f"{shown} has no {INDEX}, so it is no bundle; 'diskbook share RUN' makes one")
+        raise DiskbookError(f"{shown} has no {INDEX}, so it is not a bundle; 'diskbook share RUN' makes one")
     try:
         return Index.model_validate_json(content)
     except ValidationError as error:

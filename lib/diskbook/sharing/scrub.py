@@ -178,7 +178,7 @@ def raw(scrubber: RunScrubber, name: str, content: bytes) -> bytes:
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise UnscrubbedError(
-            name, line, "it is no text in UTF-8, so nobody can tell what it holds"
+            name, line, "it is not text in UTF-8, so nobody can tell what it holds"
         ) from None
     if kind == "json":
         return _json(scrubber, name, text)

@@ -81,7 +81,7 @@ def _argv(job: fio.Job, via: str) -> list[str]:
     try:
         elsewhere = shlex.split(via)
     except ValueError as error:
-        raise UsageError(f"--via '{via}' is no command: {error}") from None
+        raise UsageError(f"--via '{via}' is not a command: {error}") from None
     quoted = any(Path(word).name == "ssh" for word in elsewhere)
     return [*elsewhere, *([shlex.join(argv)] if quoted else argv)]
 

@@ -193,7 +193,7 @@ def last_clear(state: Path) -> dict[str, Any]:
             return _finding_of(text)
     except (OSError, UnicodeDecodeError):
         pass
-    raise DiskbookError(f"{state} is no state of zone-affinity; name another file with --state")
+    raise DiskbookError(f"{state} is not a state of zone-affinity; name another file with --state")
 
 
 def keep(state: Path, finding: Finding) -> None:

@@ -268,11 +268,11 @@ def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
 def test_mistakes_get_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISKBOOK_RUNS", str(folder))
     for words, said in {
-        ("catalog", "nowhere"): "nowhere is no folder",
+        ("catalog", "nowhere"): "nowhere is not a folder",
         ("compare", "--scenario", "zone-diks"): "did you mean 'zone-disks'",
         ("compare", "a", "--scenario", "zone-disks"): "leave out RUN",
         ("compare", "--runs", "x", "a", "b"): "--runs goes with --scenario",
-        ("compare", "--scenario", "zone-disks", "--runs", "nowhere"): "nowhere is no folder",
+        ("compare", "--scenario", "zone-disks", "--runs", "nowhere"): "nowhere is not a folder",
     }.items():
         done = CliRunner().invoke(cli.cli, [*words])
         assert isinstance(done.exception, UsageError) and said in str(done.exception)

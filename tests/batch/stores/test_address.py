@@ -33,8 +33,8 @@ def test_an_address_is_a_run_in_a_store(text: str, scheme: str, name: str, paren
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("run-1", "no address"),
-        ("http://host/run", "no kind of store"),
+        ("run-1", "not an address"),
+        ("http://host/run", "not a kind of store"),
         ("file://relative/run", "names no place"),
         ("abfs:///run", "names no place"),
         ("abfs://", "names no place"),

@@ -405,7 +405,7 @@ def test_a_cell_takes_the_median_of_its_trials_for_each_limit() -> None:
 def test_a_damaged_answer_is_named(run: Run) -> None:
     entry = run.write_raw("metrics-1.json", b'{"values": [{}]}')
     run.append("metrics", status="ok", files=[entry])
-    with pytest.raises(DiskbookError, match=r"raw/metrics-\*\.json\.gz are no answers of Azure Monitor"):
+    with pytest.raises(DiskbookError, match=r"raw/metrics-\*\.json\.gz are not answers of Azure Monitor"):
         tables.build(run)
 
 

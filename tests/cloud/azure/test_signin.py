@@ -215,7 +215,7 @@ def test_the_order_in_which_a_subscription_is_found(tmp_path: Path, monkeypatch:
         ({"subscriptions": []}, "lists no subscription: run 'az login'"),
         ({"subscriptions": [_row(1, False), _row(2, False)]}, "lists 2 subscriptions with no default"),
         ({"subscriptions": [_row(n, False) for n in range(9)]}, "(S4) and 4 more"),
-        ({"subscriptions": [{**_row(1, True), "id": "not-an-id"}]}, "is no subscription id"),
+        ({"subscriptions": [{**_row(1, True), "id": "not-an-id"}]}, "is not a subscription id"),
     ],
 )
 def test_a_profile_that_does_not_help(
@@ -234,10 +234,10 @@ def test_no_profile_at_all(nobody: None) -> None:
 
 
 def test_a_name_is_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="--subscription: 'My subscription' is no subscription id"):
+    with pytest.raises(UsageError, match="--subscription: 'My subscription' is not a subscription id"):
         signin.find_subscription("My subscription")
     monkeypatch.setenv("AZURE_SUBSCRIPTION_ID", "x")
-    with pytest.raises(UsageError, match="AZURE_SUBSCRIPTION_ID: 'x' is no subscription id"):
+    with pytest.raises(UsageError, match="AZURE_SUBSCRIPTION_ID: 'x' is not a subscription id"):
         signin.find_subscription()
 
 
@@ -341,7 +341,7 @@ def test_nothing_is_begun_when_nobody_is_signed_in(
     ("words", "said"),
     [
         ((), "no Azure subscription is named: "),
-        (("--subscription", "mine"), "--subscription: 'mine' is no subscription id"),
+        (("--subscription", "mine"), "--subscription: 'mine' is not a subscription id"),
         (("--subscription", SUBSCRIPTION, "--ssh-source", "*"), "--ssh-source: '*' would open the machines"),
         (("--subscription", SUBSCRIPTION), "nobody is signed in to Azure"),
     ],
@@ -393,7 +393,7 @@ def test_azures_parameters_are_not_for_the_emulator(runs: Path) -> None:
 )
 def test_an_endpoint_that_is_none(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISKBOOK_ARM_ENDPOINT", endpoint)
-    with pytest.raises(UsageError, match="DISKBOOK_ARM_ENDPOINT is no address"):
+    with pytest.raises(UsageError, match="DISKBOOK_ARM_ENDPOINT is not an address"):
         connect.azure_clients(SUBSCRIPTION)
 
 

@@ -163,7 +163,7 @@ def test_an_account_that_is_not_what_was_asked_for_stops_the_run(
 
 def test_an_address_of_another_cloud_gives_its_endpoint() -> None:
     assert witness.endpoint_of("https://dbk1.blob.core.chinacloudapi.cn/") == "core.chinacloudapi.cn"
-    with pytest.raises(DiskbookError, match="which is no address of Azure's"):
+    with pytest.raises(DiskbookError, match="which is not an address of Azure's"):
         witness.endpoint_of("https://example.org/")
 
 

@@ -25,7 +25,7 @@ def test_a_path_is_taken_apart_and_spelt_as_it_is_asked_for(path: str, name: str
 
 
 def test_what_is_no_path_is_refused() -> None:
-    with pytest.raises(ValueError, match="'threads' is no path of a performance counter"):
+    with pytest.raises(ValueError, match="'threads' is not a path of a performance counter"):
         counters.split("threads")
 
 

@@ -179,8 +179,8 @@ REFERENCES = [
     (("arm", 1, "volume"), "w", "[[arm]] s2d: there is no volume 'w'"),
     (("arm", 1, "volume"), None, "the key 'disk' is missing; write what the arm measures"),
     (("arm", 1, "disk"), "p30", "write disk or volume, not both"),
-    (("arm", 1, "machine"), "single", "machine single is no node of v; take one of n1, n2, n3"),
-    (("arm", 2, "owner"), "single", "owner single is no node of v"),
+    (("arm", 1, "machine"), "single", "machine single is not a node of v; take one of n1, n2, n3"),
+    (("arm", 2, "owner"), "single", "owner single is not a node of v"),
     (("arm", 0), {"name": "a", "disk": "own", "machine": "single"}, "own is in the pool of s"),
     (("volume", 1, "disk"), "p30", "count is for the disks of a pool"),
 ]
@@ -231,7 +231,7 @@ def test_a_rule_of_volumes(rule: str, tables: dict[str, Any], words: str) -> Non
     if rule == "pool-local":
         tables["disk"][0].pop("zone")
     if rule == "cluster-nodes":
-        tables["arm"].pop()  # whose owner is no node then
+        tables["arm"].pop()  # whose owner is not a node then
         tables.pop("comparison")
     sentences = broken(tables)
     assert rule in sentences and words in sentences[rule] and "\n" not in sentences[rule]

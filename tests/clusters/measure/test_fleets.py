@@ -151,7 +151,7 @@ def test_after_writes_to_two_tiers_the_next_trial_waits_until_nothing_moves(
     between = [request for request in made.nodes.requests("idle") if request.volumes[0] == "mirror-1"][2]
     assert between.quiet_s == 1 and between.volumes == ("mirror-1", "mirror-2")
     totals = made.nodes.steps("counters")
-    assert len(totals) == 8  # of two nodes, before and after each trial: what moved between is no trial's
+    assert len(totals) == 8  # of two nodes, before and after each trial: what moved between is not a trial's
 
 
 def test_files_are_written_for_longer_until_the_slowest_machine_has_all_of_it(

@@ -69,5 +69,5 @@ def test_a_node_that_goes_down_may_fail_for_a_while(tmp_path: Path, monkeypatch:
 def test_windows_writes_names_in_capitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = rig(tmp_path / "run", monkeypatch)
     assert node_steps.machine_of(place, "R1-N2") == node_steps.machine_of(place, "r1-n2.dbk.internal") == "n2"
-    with pytest.raises(DiskbookError, match="r1-n9 is no machine of replicate 1"):
+    with pytest.raises(DiskbookError, match="r1-n9 is not a machine of replicate 1"):
         node_steps.machine_of(place, "r1-n9")

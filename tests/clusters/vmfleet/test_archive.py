@@ -94,7 +94,7 @@ ANOTHER = FIRST.replace("w30", "w0").replace("node1-001", "node1-003")
     ("make", "named"),
     [
         (lambda: b"", "no archive"),
-        (lambda: b"<Results/>", "no zip archive"),
+        (lambda: b"<Results/>", "not a zip archive"),
         (lambda: archives.pack(FILES)[:-30], "the archive is damaged"),
         (
             lambda: archives.pack(FILES).replace(b"ReadMilliseconds", b"ReadMillisecondz"),
@@ -121,7 +121,7 @@ ANOTHER = FIRST.replace("w30", "w0").replace("node1-001", "node1-003")
         (listed({"vms": {}}), "lists no machine"),
         (listed({"vms": {"vm-1": {"volume": 1, "node": ""}}}), "are names"),
         (listed({"vms": {"vm-1": {"volume": "", "node": "", "started_utc": "soon"}}}), "Invalid isoformat"),
-        (listed({"vms": {"vm-1": {"volume": "", "node": "", "started_utc": "0001-01-01"}}}), "no year"),
+        (listed({"vms": {"vm-1": {"volume": "", "node": "", "started_utc": "0001-01-01"}}}), "not a year"),
         (lambda: archives.pack({**FILES, archive.MACHINES: b"[" * 100_000}), "does not list machines"),
     ],
 )

@@ -200,7 +200,7 @@ def test_values_that_are_no_numbers_are_left_out() -> None:
     text = content("fio/json-gtod_reduce.json").replace('"bw_dev" : 0.000000', '"bw_dev" : -nan')
     found = json_files.parse(text, "x")
     assert found.measurements[0].directions["read"].ios == 27518
-    assert "values that are no numbers (nan, inf) are left out" in found.flags
+    assert "values that are not numbers (nan, inf) are left out" in found.flags
     with pytest.raises(UnusableError, match="iops is out of range"):
         changed("fio/json-gtod_reduce.json", iops=-5)
     with pytest.raises(UnusableError, match="total_ios is not a number"):

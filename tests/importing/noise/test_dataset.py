@@ -94,8 +94,8 @@ RUNS = made.long_runs(weeks=2)
             "are value, runtime, starttime, vm; they",
         ),
         (lambda runs: runs.iloc[:0], "has no rows; fetch it again"),
-        (lambda runs: runs.assign(value="fast"), "line 2: 'fast,33.2,.*' is no value above 0"),
-        (lambda runs: runs.assign(value=-1.0), "is no value above 0"),
+        (lambda runs: runs.assign(value="fast"), "line 2: 'fast,33.2,.*' is not a value above 0"),
+        (lambda runs: runs.assign(value=-1.0), "is not a value above 0"),
         (lambda runs: runs.assign(starttime="soon"), "line 2: .*soon.* time and VM"),
         (lambda runs: runs.assign(starttime="0001-01-01 00:00:00"), "line 2: .*0001-01.* time and VM"),
         (lambda runs: runs.assign(runtime=1e300), "line 2: .*1e.300.* runtime, time and VM"),
@@ -113,7 +113,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, change, mess
     [
         ("", r"IOPS\.csv is empty"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "pointer of Git LFS"),
-        ('value,runtime,starttime,VM_id\n"1,2', "cannot be read as CSV|is no value"),
+        ('value,runtime,starttime,VM_id\n"1,2', "cannot be read as CSV|is not a value"),
     ],
 )
 def test_a_damaged_file_is_one_sentence(tmp_path: Path, content: str, message: str) -> None:

@@ -108,9 +108,9 @@ def command(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
         (tags_of("x", scenario=None), "no tag diskbook-scenario"),
         (tags_of("x", expires=None), "no tag diskbook-expires"),
         (tags_of("x", expires=""), "no tag diskbook-expires"),
-        (tags_of("x", expires="tomorrow"), "its tag diskbook-expires is no time: 'tomorrow'"),
-        (tags_of("x", expires="2020-01-01T00:00:00"), "its tag diskbook-expires is no time"),
-        (tags_of("../x", hours=-1), "its tag diskbook-run is no name"),
+        (tags_of("x", expires="tomorrow"), "its tag diskbook-expires is not a time: 'tomorrow'"),
+        (tags_of("x", expires="2020-01-01T00:00:00"), "its tag diskbook-expires is not a time"),
+        (tags_of("../x", hours=-1), "its tag diskbook-run is not a name"),
         ({key.upper(): value for key, value in tags_of("x", -1).items()}, "no tag diskbook-run"),
     ],
 )

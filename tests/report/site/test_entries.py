@@ -71,7 +71,7 @@ def test_a_run_that_was_not_analysed_says_so(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DiskbookError, match="nowhere is no folder; name one that holds runs"):
+    with pytest.raises(DiskbookError, match="nowhere is not a folder; name one that holds runs"):
         site.read_all(tmp_path / "nowhere")
 
 

@@ -162,7 +162,7 @@ def test_entities_and_document_types_are_refused(declaration: str) -> None:
     inside = text_of("v2.1-rand-w30-L-D.xml").replace("<Results>", f"<Results>{declaration}", 1)
     with pytest.raises(UnusableError):
         diskspd_xml.parse(inside, "x")
-    # Before the results it is no part of them; it is not expanded either.
+    # Before the results it is not part of them; it is not expanded either.
     found = diskspd_xml.parse(declaration + text_of("v2.1-rand-w30-L-D.xml"), "x")
     assert len(found.measurements) == 1
 

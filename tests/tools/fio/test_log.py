@@ -90,7 +90,7 @@ def test_times_since_the_epoch_count_from_the_logs_begin(
 
 
 def test_times_since_the_epoch_and_since_the_start_are_not_mixed() -> None:
-    with pytest.raises(UnusableError, match="line 2: this is no line of a log"):
+    with pytest.raises(UnusableError, match="line 2: this is not a line of a log"):
         summary("5, 1500, 0, 4096\n1795194062000, 500, 0, 4096\n")
     with pytest.raises(UnusableError, match="s apart"):
         summary("1795194062000, 1500, 0, 4096\n2795194062000, 500, 0, 4096\n")
@@ -167,7 +167,7 @@ def test_blocks_do_not_change_what_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1, 2\n", "line 1: this is no line of a log"),
+        ("1, 2\n", "line 1: this is not a line of a log"),
         ("1, 5, 0, 4096\n2, -5, 0, 4096\n", "line 2: .*-5"),
         ("1, 5, 9, 4096\n", "line 1: "),
         ("99999999999999, 5, 0, 4096\n", "line 1: "),

@@ -133,7 +133,7 @@ def view(where: Path | str | None = None, names: Collection[str] | None = None) 
         return _view(folder, stored_runs, now.get, None, store)
     folder = Path(where) if where is not None else store_runs.runs_root()
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder; name one that holds runs")
+        raise UsageError(f"{folder} is not a folder; name one that holds runs")
     there = names if names is not None else (path.parent.name for path in folder.glob("*/manifest.json"))
     return _view(folder, sorted(there), lambda name: entries.name_of(folder / name), names, None)
 

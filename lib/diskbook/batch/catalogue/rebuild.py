@@ -51,7 +51,7 @@ def rebuild(folder: Path) -> Rebuilt:
     or the catalogue cannot be written.
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder; name one that holds runs, or a store")
+        raise UsageError(f"{folder} is not a folder; name one that holds runs, or a store")
     made = layout.folder_of(folder)
     with parts.writing(made):
         made.mkdir(exist_ok=True)

@@ -47,11 +47,11 @@ def parse(text: str) -> "Address":
     """
     match = _ADDRESS.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text!r} is no address; write {_EXAMPLES}")
+        raise UsageError(f"{text!r} is not an address; write {_EXAMPLES}")
     scheme, path = match[1].lower(), match[2].rstrip("/")
     _check_no_key(scheme, path)
     if scheme not in SCHEMES:
-        raise UsageError(f"{scheme}:// is no kind of store; write {_EXAMPLES}")
+        raise UsageError(f"{scheme}:// is not a kind of store; write {_EXAMPLES}")
     absolute = path.startswith("/")
     if not path.strip("/") or absolute != (scheme == "file"):
         raise UsageError(f"{text!r} names no place; write {_EXAMPLES}")

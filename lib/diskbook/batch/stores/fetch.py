@@ -16,7 +16,7 @@ from diskbook.facts import files as own_files, paths
 from diskbook.facts.errors import DiskbookError, UsageError, visible
 
 Check = Callable[[Path], None]
-"""Raises DiskbookError for a folder that is no run."""
+"""Raises DiskbookError for a folder that is not a run."""
 _AT_ONCE = 8
 _PART, _LOCK = ".diskbook-fetch-", ".lock"
 
@@ -77,7 +77,7 @@ def fetch(
 def fetch_part(address: addresses.Address, folder: Path, belongs: Callable[[str], bool]) -> State:
     """Bring the ledger of a run and a part of its files, as far as it has come.
 
-    - `folder`: where to; it then is no whole run, and nothing resumes it. Not made where there is no run
+    - `folder`: where to; it then is not a whole run, and nothing resumes it. Not made where there is no run
       yet.
     - `belongs`: whether a file belongs to the part, by its path.
 

@@ -226,7 +226,7 @@ def limits(offer: Offer) -> dict[str, float | None]:
 
 
 def _number(offer: Offer, capability: str, unit: float) -> float | None:
-    """Value of a capability in a unit; None where it is not listed or is no number."""
+    """Value of a capability in a unit; None where it is not listed or is not a number."""
     try:
         return float(offer.capabilities[capability]) / unit
     except (KeyError, ValueError):

@@ -121,7 +121,7 @@ def group_tags(run: str, scenario: Scenario, expires_utc: str) -> dict[str, str]
 def _depth(scenario: Scenario) -> int:
     """Most I/Os that one job of a tool has in flight; fio's jobs of a held rate have one each.
 
-    It is `LEAST_DEPTH` or more, for loads that are no part of the scenario.
+    It is `LEAST_DEPTH` or more, for loads that are not part of the scenario.
     """
     return max(
         LEAST_DEPTH,

@@ -232,8 +232,8 @@ def find_subscription(given: str | None = None) -> Subscription:
 
     - `given`: id from a parameter or the command line; it comes first.
 
-    Raises UsageError when none is named, when what is named is no id, or when the Azure CLI's profile cannot
-    be read.
+    Raises UsageError when none is named, when the named one is not an id, or when the Azure CLI's profile
+    cannot be read.
     """
     if given:
         return Subscription(_id(given, "--subscription"), "--subscription")
@@ -253,7 +253,7 @@ def _id(text: str, where: str) -> str:
         return str(uuid.UUID(text.strip()))
     except ValueError:
         raise UsageError(
-            f"{where}: '{redact.hide(text)}' is no subscription id, which looks like "
+            f"{where}: '{redact.hide(text)}' is not a subscription id, which looks like "
             "00000000-0000-0000-0000-000000000000; 'az account list --output table' shows yours"
         ) from None
 

@@ -73,10 +73,10 @@ def label_of(tags: Mapping[str, str]) -> Label | str:
         return f"no tag {missing[0]}"
     expires = _time(tags["diskbook-expires"])
     if expires is None:
-        return f"its tag diskbook-expires is no time: {tags['diskbook-expires'][:40]!r}"
+        return f"its tag diskbook-expires is not a time: {tags['diskbook-expires'][:40]!r}"
     run = tags["diskbook-run"]
     if Path(run).name != run or run in (".", ".."):
-        return f"its tag diskbook-run is no name: {run[:40]!r}"
+        return f"its tag diskbook-run is not a name: {run[:40]!r}"
     return Label(
         run=run,
         owner=tags["diskbook-owner"],

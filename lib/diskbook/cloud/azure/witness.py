@@ -46,8 +46,8 @@ def endpoint_of(blob_address: str) -> str:
     domain = host.partition(_BLOB)[2]
     if not domain:
         raise DiskbookError(
-            f"the witness's storage account says its blobs are at '{blob_address}', which is no address of "
-            "Azure's; the run stops"
+            f"the witness's storage account says its blobs are at '{blob_address}', which is not an address "
+            "of Azure's; the run stops"
         )
     return domain
 

@@ -49,11 +49,11 @@ def path(name: str) -> str:
 def split(path: str) -> tuple[str, str]:
     """Return counter, spelt as in `NAMES`, and instance of a sample's path, "" where it has none.
 
-    Raises ValueError when it is no path of a counter.
+    Raises ValueError when it is not a path of a counter.
     """
     match = _PATH.fullmatch(path)
     if match is None:
-        raise ValueError(f"'{path}' is no path of a performance counter")
+        raise ValueError(f"'{path}' is not a path of a performance counter")
     name = f"{match['object']}\\{match['counter']}"
     return _SPELT.get(name.lower(), name), match["instance"] or ""
 

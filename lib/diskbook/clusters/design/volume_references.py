@@ -75,7 +75,7 @@ def _check_arm(scenario: Scenario, arm: Arm) -> None:
         refer(scenario, where, machine=machine)
         if machine not in nodes:
             raise ValueError(
-                f"{where}: {key} {machine} is no node of {arm.volume}; take one of {', '.join(nodes)}"
+                f"{where}: {key} {machine} is not a node of {arm.volume}; take one of {', '.join(nodes)}"
             )
 
 

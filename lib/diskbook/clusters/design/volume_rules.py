@@ -96,7 +96,7 @@ def _of_volume(scenario: Scenario, volume: Volume) -> Iterator[Violation]:
 
 
 def _names_too_long(scenario: Scenario) -> Iterator[Violation]:
-    """Machines of pools whose names in Azure are no names of computers: steps of the cluster go by these."""
+    """Machines of pools whose names in Azure are not names of computers: steps of the cluster go by these."""
     pooled = dict.fromkeys(name for volume in scenario.volume for name in scenario.nodes_of(volume))
     for name in pooled:
         if len(name) > MOST_NAME:

@@ -35,12 +35,12 @@ def name_of(rig: Rig, machine: str) -> str:
 def machine_of(rig: Rig, node: str) -> str:
     """Return the scenario's name of a node; Windows may write its name in capital letters.
 
-    Raises DiskbookError when it is no machine of the replicate.
+    Raises DiskbookError when it is not a machine of the replicate.
     """
     for machine in rig.replicate["machines"]:
         if name_of(rig, machine).lower() == node.partition(".")[0].lower():
             return str(machine)
-    raise DiskbookError(f"{node} is no machine of replicate {rig.number}")
+    raise DiskbookError(f"{node} is not a machine of replicate {rig.number}")
 
 
 def run(

@@ -138,7 +138,7 @@ def _volume(rig: Rig, pool: pools.Pool, volume: Volume, name: str) -> None:
     owner = node_steps.machine_of(rig, state["owner"])
     if owner not in pool.nodes:
         raise DiskbookError(
-            f"replicate {rig.number}: volume {name} is owned by {owner}, which is no node of it"
+            f"replicate {rig.number}: volume {name} is owned by {owner}, which is not a node of it"
         )
     names = {
         "id": volume_id(rig, name),

@@ -109,7 +109,7 @@ def _moment(text: Any) -> datetime | None:
         return None
     time = datetime.fromisoformat(text)
     if time.year not in _YEARS:
-        raise ValueError(f"{time.year} is no year of a measurement")
+        raise ValueError(f"{time.year} is not a year of a measurement")
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 

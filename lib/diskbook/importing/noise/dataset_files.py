@@ -143,7 +143,7 @@ def read(path: Path, shown: str) -> pd.DataFrame:
         line = int(np.flatnonzero(~good.to_numpy(bool))[0])
         row = visible(",".join(frame.iloc[line].astype(str)))
         raise DiskbookError(
-            f"{shown}, line {line + 2}: '{row}' is no value above 0, runtime, time and VM; fetch it again"
+            f"{shown}, line {line + 2}: '{row}' is not a value above 0, runtime, time and VM; fetch it again"
         )
     middle = end - pd.to_timedelta(runtime / 2, unit="s")
     return pd.DataFrame(

@@ -540,7 +540,7 @@ def target_of(
 ) -> Target:
     """Read --half-width, --power, --effect, --between-runs and --looks.
 
-    Raises UsageError when one is no percentage, or a power has no effect to find.
+    Raises UsageError when one is not a percentage, or a power has no effect to find.
     """
     if chance is not None and effect is None and between_runs is None:
         raise UsageError("--power needs the difference to find; add for example --effect 2%")

@@ -1,6 +1,6 @@
 """Execute one notebook by papermill in its own process (`python -m diskbook.measure.runs.execute_notebook`).
 
-papermill is not safe in threads, and what it writes about a run that was interrupted is no evidence; so
+papermill is not safe in threads, and what it writes about a run that was interrupted is not evidence; so
 each stage is a process, and its success is what the run folder records.
 """
 

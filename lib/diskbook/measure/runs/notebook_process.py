@@ -79,7 +79,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
 
 
 def execute(source: Path, target: Path, parameters: Mapping[str, Any], limit_s: float) -> None:
-    """Execute a notebook that is no stage of a run; what it shows is written whole, or not at all.
+    """Execute a notebook that is not a stage of a run; what it shows is written whole, or not at all.
 
     Raises DiskbookError when it fails, or takes longer than `limit_s`; in one sentence.
     """

@@ -87,7 +87,7 @@ def _mended(text: str, broken: int, line: int, why: str, source: str) -> Documen
     numbers = _NOT_A_NUMBER.sub("null", text)
     try:
         content, _ = pairs.decoder.raw_decode(numbers)
-        flags = (*pairs.flags(), "values that are no numbers (nan, inf) are left out")
+        flags = (*pairs.flags(), "values that are not numbers (nan, inf) are left out")
         return Document(content, line, flags, False, line + text.count("\n", 0, broken))
     except (ValueError, RecursionError) as error:
         broken = getattr(error, "pos", broken)

@@ -130,7 +130,7 @@ def parse_block(block: Block, source: str, *, sizes: bool = True) -> Rows:
 
 
 def _columns_of(block: Block, names: Sequence[str]) -> dict[str, Ints]:
-    """Read some of a block's columns; ValueError for what are no numbers."""
+    """Read some of a block's columns; ValueError for what are not numbers."""
     # Half as long again as numpy: who only builds commands need not spend it.
     import pyarrow as pa
     from pyarrow import csv
@@ -182,7 +182,7 @@ def _columns(content: bytes, source: str) -> int:
     first = content.lstrip().split(b"\n", 1)[0]
     columns = first[:1000].count(b",") + 1
     if not _LEAST_COLUMNS <= columns <= _MOST_COLUMNS:
-        raise UnusableError(source, "this is no line of a log ('time, value, direction, block size, ...')", 1)
+        raise UnusableError(source, "this is not a line of a log ('time, value, direction, size, ...')", 1)
     return columns
 
 
@@ -218,8 +218,8 @@ def _bad_line(block: Block, source: str, why: str) -> UnusableError:
         fields = line.split(b",")
         if line.strip() and not (len(fields) == block.columns and _numbers(fields[:4], limits)):
             shown = line[:60].decode("utf-8", "replace").strip()
-            return UnusableError(source, f"this is no line of a log: '{shown}'", number)
-    return UnusableError(source, f"it is no log of fio ({why.splitlines()[0][:100] if why else 'unknown'})")
+            return UnusableError(source, f"this is not a line of a log: '{shown}'", number)
+    return UnusableError(source, f"it is not a log of fio ({why.splitlines()[0][:90] if why else 'unknown'})")
 
 
 def _numbers(fields: list[bytes], limits: tuple[int, ...]) -> bool:

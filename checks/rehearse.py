@@ -26,18 +26,7 @@ _BLOCK = re.compile(r"^```sh rehearse\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"(^|\s+)#.*")
 _OTHERS = ("AZURE_", "DISKBOOK_", "IDENTITY_", "MSI_", "MAKE")
 """Beginnings of variables that carry the user's own sign-in and settings, or those of a `make` around it."""
-_AZ = """\
-#!/bin/sh
-# Stands in for the Azure CLI: signs in to an emulator.
-cd "$(dirname "$0")" || exit 1
-case "$*" in
-    login) mkdir -p "$AZURE_CONFIG_DIR" && tee "$AZURE_CONFIG_DIR/azureProfile.json" <subscriptions.json ;;
-    "account get-access-token "*)
-        if [ -e "$AZURE_CONFIG_DIR/azureProfile.json" ]; then exec cat token.json; fi
-        echo "Please run 'az login' to setup account." >&2; exit 1 ;;
-    *) echo "the rehearsal's stand-in for az does not know: az $*" >&2; exit 2 ;;
-esac
-"""
+_AZ = Path(__file__).with_name("rehearse-az.sh")
 
 
 def commands(text: str, preset: str = "standard") -> list[str]:
@@ -82,7 +71,7 @@ def _write_az(folder: Path, emulator: lifecycle.Connection) -> None:
     token = {"accessToken": emulator.token, "tokenType": "Bearer", "expires_on": int(time.time()) + 24 * 3600}
     for name, answer in (("subscriptions", {"subscriptions": [ours]}), ("token", token)):
         (folder / f"{name}.json").write_text(f"{json.dumps(answer)}\n", encoding="utf-8")
-    (folder / "az").write_text(_AZ, encoding="utf-8")
+    (folder / "az").write_text(_AZ.read_text("utf-8"), encoding="utf-8")
     (folder / "az").chmod(0o700)
 
 

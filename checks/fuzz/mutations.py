@@ -4,43 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from random import Random
 
+from checks.fuzz import payloads
+
 MOST_BYTES = 48 * 1024
 """Of a mutated input: larger ones cost time and find nothing more."""
 _NUMBER = re.compile(rb"\d+(?:\.\d+)?")
-_VALUES = (
-    *(b"0", b"-1", b"1e999", b"-1e999", b"NaN", b"nan", b"-nan", b"inf", b"Infinity", b"null", b"true", b""),
-    *(b"9" * 30, b"9" * 400, b"9" * 5000, b"18446744073709551616", b"9223372036854775807", b"1e308"),
-    *(b"0.0000000001", b"0x10", b"1_000", b'"7"', b"[]", b"{}", b"-0", b"1e18", b"4294967296", b"00012"),
-)
-_TOKENS = (
-    *(b"{", b"}", b"[", b"]", b'"', b",", b":", b";", b"|", b"<", b">", b"&", b"\\", b"\n", b"\r\n", b"\x00"),
-    *(
-        b"</Results>",
-        b"<TimeSpan>",
-        b"</TimeSpan>",
-        b'"jobs" : [',
-        b'"fio version" : "fio-9.9"',
-        b"%=",
-        b"\t",
-    ),
-    *(
-        b"]]>",
-        b"<![CDATA[",
-        b"<!--",
-        b"&lt;",
-        b"&unknown;",
-        b"&#0;",
-        b"&#x110000;",
-        b"\xef\xbb\xbf",
-        b"\xff\xfe",
-    ),
-)
-_BOMBS = (
-    b'<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;">'
-    b'<!ENTITY d "&c;&c;&c;&c;&c;&c;&c;&c;&c;&c;">]>',
-    b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>',
-    b'<?xml version="1.0" encoding="UTF-16"?>',
-)
+_VALUES = (*payloads.of("values"), b"9" * 400, b"9" * 5000)
+_TOKENS, _BOMBS = payloads.of("tokens"), payloads.of("bombs")
 _NESTS = ((b'{"a":', b"}"), (b"[", b"]"), (b"<a>", b"</a>"), (b'{"fio version":', b"}"), (b"(", b")"))
 
 Mutation = Callable[[bytes, Random, Sequence[bytes]], bytes]

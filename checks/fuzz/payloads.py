@@ -12,5 +12,12 @@ HTML: tuple[str, ...] = tuple(
     leaving + vector for vector in _TEXTS["vectors"] for leaving in _TEXTS["leaving"]
 )
 """Two hundred texts that a page must show and not obey."""
-NAMES: tuple[bytes, ...] = tuple(name.encode("latin-1") for name in _TEXTS["names"])
+
+
+def of(kind: str) -> tuple[bytes, ...]:
+    """Return the bytes of a list in the file, in which each character stands for one byte."""
+    return tuple(text.encode("latin-1") for text in _TEXTS[kind])
+
+
+NAMES = of("names")
 """Names that a file can have: any bytes but a slash and a zero."""

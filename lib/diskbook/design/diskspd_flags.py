@@ -1,70 +1,22 @@
-"""DiskSpd's flags, one by one: what each means, and which values it takes. No I/O here."""
+"""DiskSpd's flags: what each means, and which values it takes (`data/reference/diskspd-flags.csv`)."""
 
+import csv
 import re
 from collections.abc import Callable
 from typing import Any
 
 from diskbook.facts.errors import UsageError
+from diskbook.facts.paths import REFERENCE
 
-MEANINGS = {
-    "a": "affinity",
-    "b": "block size",
-    "B": "base offset",
-    "c": "create the file",
-    "C": "cool-down",
-    "d": "duration",
-    "D": "IOPS statistics",
-    "e": "event tracing",
-    "f": "part of the target used, or access hints",
-    "F": "threads in all",
-    "g": "rate per thread and target",
-    "h": "old form of -Sh",
-    "i": "I/Os a burst",
-    "I": "I/O priority",
-    "j": "pause between bursts",
-    "l": "large pages",
-    "L": "measure latency",
-    "n": "no affinity",
-    "N": "flush of memory-mapped I/O",
-    "o": "outstanding a thread and target",
-    "O": "outstanding a thread, with -F",
-    "p": "parallel I/Os at one offset",
-    "P": "progress dots",
-    "r": "random",
-    "R": "output format",
-    "s": "sequential",
-    "S": "caching",
-    "t": "threads a target",
-    "T": "stride between threads",
-    "v": "verbose",
-    "w": "share of writes",
-    "W": "warm-up",
-    "x": "completion routines",
-    "y": "events",
-    "z": "random seed",
-    "Z": "content of writes",
-}
+with (REFERENCE / "diskspd-flags.csv").open(encoding="utf-8", newline="") as _file:
+    _FLAGS = list(csv.DictReader(_file))
+MEANINGS = {row["flag"]: row["meaning"] for row in _FLAGS}
 _KIB = 1024
 DEFAULT_BLOCK = 64 * _KIB
 UNITS = {"": 1, "K": _KIB, "M": _KIB**2, "G": _KIB**3, "T": _KIB**4}
 # Kept as they stand: they change how the load is made, but not how much of it. They get into a command line
 # as somebody wrote them, so each takes only what DiskSpd's wiki has ("Command line and parameters").
-_GROUP_OR_CPU = "g?[0-9]{1,4}"
-_KEPT = {
-    "a": f"(?:{_GROUP_OR_CPU}(?:,{_GROUP_OR_CPU})*)?",
-    "e": "[pqsc]?|PROCESS|THREAD|IMAGE_LOAD|DISK_IO|MEMORY_PAGE_FAULTS|MEMORY_HARD_FAULTS|NETWORK|REGISTRY",
-    "i": "[0-9]{1,9}",
-    "I": "[1-3]",
-    "j": "[0-9]{1,9}",
-    "l": "",
-    "n": "",
-    "N": "[vni]",
-    "p": "",
-    "P": "[0-9]{0,9}",
-    "v": "s?",
-    "x": "",
-    "y": r"[sf](?:(?:Global|Local)\\)?[A-Za-z0-9_.-]{1,100}",
-}
+_KEPT = {row["flag"]: row["kept_values"] for row in _FLAGS if row["kept_values"]}
 _DISTRIBUTION = r"d(pct|abs)[0-9]+/[0-9]+[KMGTb]?(:[0-9]+/[0-9]+[KMGTb]?)*"
 _FILE_NAME = re.compile(r"[A-Za-z0-9 _.:/\\-]{1,200}")
 _NUMBER = {"C", "d", "F", "o", "O", "t", "w", "W"}

@@ -4,7 +4,7 @@ It shares the tables, limits and prices with `diskbook.choose`, and no rule: tho
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from random import Random
 from typing import NamedTuple
@@ -42,6 +42,10 @@ class Stripe(NamedTuple):
         return self.number * total
 
 
+Carrying = tuple[Stripe, float, float | None]
+"""A stripe that carries the need, its lasting rate, and USD a month."""
+
+
 class Answer(NamedTuple):
     """Least USD by size, the front as (USD, lasting IOPS, level), and all sizes that carry the need."""
 
@@ -52,21 +56,30 @@ class Answer(NamedTuple):
 
 def answer(need: Need, sizes: Sequence[catalog.VmSize], prices: PriceList, today: date) -> Answer:
     """Try everything."""
-    first = _answer(need, sizes, prices, today, (1, 2, 4))
+    region = catalog.regions()[need.region]
+    stripes = _carrying(need, prices, [*_fixed(need, region), *_all_bought(need, region, (1, 2, 4))])
+    first = _answer(need, sizes, prices, today, stripes)
     # What is bought by the I/O is bought once more for each rate of the front.
     rates = {math.ceil(1e4 * lasting / float(max(need.iops)) - 1e-6) / 1e4 for _, lasting, _ in first.front}
-    return _answer(need, sizes, prices, today, sorted({1, 2, 4} | rates))
+    stripes += _carrying(need, prices, _all_bought(need, region, sorted(rates - {1, 2, 4})))
+    return _answer(need, sizes, prices, today, stripes)
+
+
+def _carrying(need: Need, prices: PriceList, stripes: Iterable[Stripe]) -> list[Carrying]:
+    return [
+        (row, _lasting(need, row.limits, _share(need, row.cached)), row.usd(prices))
+        for row in stripes
+        if _carry(need, _share(need, row.cached), row.limits)
+    ]
 
 
 def _answer(
-    need: Need, sizes: Sequence[catalog.VmSize], prices: PriceList, today: date, bought: Sequence[float]
+    need: Need,
+    sizes: Sequence[catalog.VmSize],
+    prices: PriceList,
+    today: date,
+    stripes: Sequence[Carrying],
 ) -> Answer:
-    region = catalog.regions()[need.region]
-    stripes = [
-        (row, _lasting(need, row.limits, _share(need, row.cached)), row.usd(prices))
-        for row in _stripes(need, region, bought)
-        if _carry(need, _share(need, row.cached), row.limits)
-    ]
     os_disk = _usd(prices, "disk", "E4 LRS" if need.os == "linux" else "E10 LRS")
     pairs: list[tuple[float, float, int]] = []
     cheapest: dict[str, float] = {}
@@ -88,7 +101,7 @@ def _answer(
 
 
 def _on_size(
-    need: Need, size: catalog.VmSize, stripes: Sequence[tuple[Stripe, float, float | None]]
+    need: Need, size: catalog.VmSize, stripes: Sequence[Carrying]
 ) -> Iterator[tuple[float | None, float, int]]:
     """USD of the disks, lasting rate and level of each set of disks with which a size carries the need."""
     for attachment in size.disk_controllers or ("",):
@@ -153,12 +166,17 @@ def _local(need: Need, size: catalog.VmSize, rows: dict[str, vm_limits.Limit]) -
 
 def _carry(need: Need, share: float, limits: Sequence[tuple[float, float]]) -> bool:
     for (base, burst), demand in zip(limits, (need.iops, need.mb_s), strict=True):
-        left = full = max(0.0, burst - base) * BURST_S
+        peak = share * float(demand.max())
+        if peak <= base:
+            continue
+        if peak > burst:
+            return False
+        left = full = (burst - base) * BURST_S
         before = -1.0
         while left != before:  # round after round, until a round leaves the credit as it was
             before = left
             for rate, seconds in zip(demand, need.seconds, strict=True):
-                if share * rate > max(base, burst) or (share * rate > base and need.iops.size == 1):
+                if need.iops.size == 1:  # a constant rate above the base drains any credit
                     return False
                 left = min(full, left - (share * rate - base) * seconds)
                 if left < -1e-9 * max(1.0, full):
@@ -170,7 +188,7 @@ def _lasting(need: Need, limits: Sequence[tuple[float, float]], share: float) ->
     return min(limits[0][0], limits[1][0] * 1e6 / need.block_bytes) / share if share else math.inf
 
 
-def _stripes(need: Need, region: catalog.Region, bought: Sequence[float]) -> Iterator[Stripe]:
+def _fixed(need: Need, region: catalog.Region) -> Iterator[Stripe]:
     for tier in catalog.disk_tiers():
         for sku in tier.skus:
             if LEVELS[need.survive] > (2 if sku.endswith("ZRS") else 1) or (need.disk and need.disk != sku):
@@ -180,6 +198,9 @@ def _stripes(need: Need, region: catalog.Region, bought: Sequence[float]) -> Ite
             for count in range(1, 65):
                 if count * tier.up_to_gib >= need.size_gib:
                     yield from _of_tier(need, tier, sku, count)
+
+
+def _all_bought(need: Need, region: catalog.Region, bought: Sequence[float]) -> Iterator[Stripe]:
     for flexible in catalog.flexible_skus().values():
         offered = region.ultra if flexible.sku == "UltraSSD_LRS" else region.premium_v2
         if offered and need.survive != "zone" and need.disk in ("", flexible.sku):

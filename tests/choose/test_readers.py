@@ -116,6 +116,10 @@ def test_exports_of_azure_monitor_are_read() -> None:
         assert trace.iops.tolist()[:2] == [100, 200]
         assert trace.mb_s[:2] == pytest.approx([0.8192, 1.6384])
         assert set(trace.seconds.tolist()) == {seconds}
+    for name in ("monitor-records.json", "monitor-records.csv", "monitor-sums.csv"):
+        trace = ask.read_file(SAMPLES / name)
+        assert trace.iops.tolist()[:2] == [100, 100] and set(trace.seconds.tolist()) == {300}
+        assert trace.mb_s[:2] == pytest.approx([0.8192, 0.8192])
     assert "up to 20 times as high" in ask.read_file(SAMPLES / "monitor.csv").hidden
     assert any("lack a value" in note for note in ask.read_file(SAMPLES / "monitor.json").notes)
 

@@ -25,7 +25,7 @@ def test_an_interval_is_read_in_seconds(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1M", "PT", "PT0S", "PT0.5S", "-PT1M", "P1M", "P1Y", "PT1M ", "a minute"]
+    "text", ["", "1M", "PT", "PT0S", "PT0.5S", "-PT1M", "P1M", "P1Y", "PT1M ", "a minute", "P99999999999999D"]
 )
 def test_what_is_no_grain_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=f"'{text}' is not a grain"):

@@ -66,7 +66,7 @@ def grain_s(interval: str) -> int:
     """
     try:
         duration = isodate.parse_duration(interval)
-    except isodate.ISO8601Error:
+    except (isodate.ISO8601Error, OverflowError):
         duration = None
     # Months and years, which have no fixed length, are not timedelta.
     if not isinstance(duration, timedelta) or duration < timedelta(seconds=1) or duration.microseconds:

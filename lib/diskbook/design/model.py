@@ -201,11 +201,12 @@ class Volume(Record):
 class Arm(Record):
     """A disk or a volume as seen from a machine, which runs the load.
 
-    `label` names it in words where redundancy and zone do not tell it. `owner` is the node that owns the
-    volume meanwhile, by default the arm's machine. With several volumes of one entry a fleet runs on the
-    nodes that own them, or, not `aligned`, each part of it on another node than its volume's owner.
-    `placement` names a group of arms whose disks are attached at the same time. A block measures the arms of
-    one placement, so that disks move between groups of blocks only (`scenario.schedule`).
+    `label` is its name for readers, where redundancy and zone do not tell it. Runs that were measured earlier
+    show today's label. `owner` is the node that owns the volume meanwhile, by default the arm's machine. With
+    several volumes of one entry a fleet runs on the nodes that own them. If it is not `aligned`, each part
+    of it runs on another node than its volume's owner. `placement` names a group of arms whose disks are
+    attached at the same time. A block measures the arms of one placement, so that disks move between groups
+    of blocks only (`scenario.schedule`).
     """
 
     name: Name

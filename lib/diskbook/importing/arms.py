@@ -142,12 +142,8 @@ def _merge_versions(entries: Iterable[Entry]) -> None:
         flag = f"the version of {title} is not told; {version} is taken, as others of its arm have it"
         for entry in of_arm:
             if entry.version == UNKNOWN and not entry.logs:
-                _set_version(entry, version, flag)
-
-
-def _set_version(entry: Entry, version: str, flag: str) -> None:
-    entry.version = entry.taken_version = version
-    entry.measurement = replace(entry.measurement, flags=(*entry.measurement.flags, flag))
+                entry.version = entry.taken_version = version
+                entry.measurement = replace(entry.measurement, flags=(*entry.measurement.flags, flag))
 
 
 def _key(entry: Entry, way: str, is_layout: bool) -> _Key:

@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from diskbook.facts.units import MIB, MS_PER_S, US_PER_MS
+from diskbook.tools import record
 from diskbook.tools.record import CACHED, Direction, Load, Measurement, Parsed, UnusableError, number
 
 CSV, JSON = "elbencho CSV", "elbencho JSON"
@@ -70,15 +71,14 @@ def parse(text: str, source: str) -> Parsed:
             problems.append(f"row {place}: {error}")
     if not measurements:
         raise UnusableError(source, "; ".join(problems[:3]) or "no phase in it reads or writes")
-    if len(versions) > 1:
-        raise UnusableError(source, f"it holds rows of several versions ({', '.join(sorted(versions))})")
+    version = record.one_version(versions, source, "rows of several versions")
     flags = problems[:_MOST_FLAGS]
     if len(problems) > _MOST_FLAGS:
         flags.append(f"{len(problems) - _MOST_FLAGS} more rows cannot be used")
     if others:
         names = ", ".join(sorted(others))
         flags.append(f"phases that neither read nor write are left out ({names})")
-    return Parsed("elbencho", versions.pop(), CSV if is_csv else JSON, tuple(measurements), tuple(flags))
+    return Parsed("elbencho", version, CSV if is_csv else JSON, tuple(measurements), tuple(flags))
 
 
 def _rows_of_csv(text: str) -> Iterator[Row]:

@@ -40,16 +40,15 @@ def split(results: Iterable[Result], refused: list[str]) -> tuple[list[Fleet], l
             rest.append((source, parsed))
     fleets = []
     for folder in by_folder.values():
-        cells = {cell: _machines(folder, files) for cell, files in vmfleet.grouped(folder).items()}
+        cells = {
+            cell: {vm: folder[named[0]] for vm, named in files.items()}
+            for cell, files in vmfleet.grouped(folder).items()
+        }
         if all(len(machines) < _ALONE for machines in cells.values()):
             rest += folder.values()
         else:
             fleets += list(_of_folder(cells, refused))
     return fleets, rest
-
-
-def _machines(folder: dict[str, Result], files: dict[str, list[str]]) -> dict[str, Result]:
-    return {vm: folder[named[0]] for vm, named in files.items()}
 
 
 def _of_folder(cells: dict[str, dict[str, Result]], refused: list[str]) -> Iterator[Fleet]:
@@ -87,6 +86,7 @@ def together(measurements: Mapping[str, Measurement], name: str) -> Measurement:
     items = list(measurements.values())
     clients, load = len(items), first.load
     flags = [flag for item in items for flag in item.flags]
+    kinds = {kind for item in items for kind in item.directions}
     names = ", ".join(list(measurements)[:2]) + (" ..." if clients > 2 else "")
     flags.append(
         f"{clients} clients measured at the same time ({names}): their sum is one trial (--layout with "
@@ -100,16 +100,12 @@ def together(measurements: Mapping[str, Measurement], name: str) -> Measurement:
             threads=load.threads and load.threads * clients,
             rate=load.rate and load.rate * clients,
         ),
-        directions={kind: _sum(items, kind) for kind in ("read", "write", "sync") if _has(items, kind)},
+        directions={kind: _sum(items, kind) for kind in ("read", "write", "sync") if kind in kinds},
         series={},
         started_utc=min((item.started_utc for item in items if item.started_utc), default=None),
         flags=tuple(dict.fromkeys(flags)),
         rates={},
     )
-
-
-def _has(items: Sequence[Measurement], kind: str) -> bool:
-    return any(kind in item.directions for item in items)
 
 
 def _sum(items: Sequence[Measurement], kind: str) -> Direction:

@@ -168,7 +168,6 @@ def guess(paths: Sequence[Path]) -> tuple[list[Meaning], tuple[str, ...]]:
     A level is of sessions where all its names are dates, or numbers of runs, and loads come again in several
     of them; of loads where no load comes again and its names look like loads, or the arms of another level
     come again in all of them; else it is part of the arm.
-
     Returns a meaning for each path, and the patterns guessed, with fields alone.
     """
     by_depth: dict[int, list[int]] = {}

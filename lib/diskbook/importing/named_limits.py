@@ -72,7 +72,6 @@ def in_force(tabled: Limits, named: "Named") -> Limits:
     """Put limits that are named as numbers before those of a table.
 
     A burst above the limit named stays; one below it cannot be.
-
     Raises UsageError for a number that is no limit.
     """
     known = copy.deepcopy(tabled)

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from diskbook.facts.units import MIB, US_PER_MS, utc_text
+from diskbook.tools import record
 from diskbook.tools.fio import options as fio_options
-from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number, ranks
+from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
 
 _MODES = ("read", "write")
 _DISKSPD = ("total_iops", "read_iops", "write_iops")
@@ -66,11 +67,8 @@ def parse(text: str, source: str) -> Parsed:
     if not measurements:
         why = "; ".join(flags[:3]) or "no sample of fio or DiskSpd is in it"
         raise UnusableError(source, why)
-    if len(versions) > 1:
-        raise UnusableError(source, f"it holds samples of several versions ({', '.join(sorted(versions))})")
-    return Parsed(
-        groups[0].tool, versions.pop(), "PerfKitBenchmarker samples", tuple(measurements), tuple(flags)
-    )
+    version = record.one_version(versions, source, "samples of several versions")
+    return Parsed(groups[0].tool, version, "PerfKitBenchmarker samples", tuple(measurements), tuple(flags))
 
 
 def labels_of(text: object) -> dict[str, str]:
@@ -192,7 +190,7 @@ def _fio_direction(group: _Group, mode: str) -> Direction | None:
         lat_stddev_ms=latency.get("stddev", math.nan),
         lat_min_ms=latency.get("min", math.nan),
         lat_max_ms=latency.get("max", math.nan),
-        **ranks(percentiles),
+        **record.ranks(percentiles),
     )
 
 
@@ -223,7 +221,7 @@ def _diskspd_direction(group: _Group, mode: str) -> Direction | None:
         runtime_ms=1000 * seconds,
         lat_mean_ms=group.values.get(f"average_{mode}_latency", math.nan),
         lat_stddev_ms=group.values.get(f"{mode}_latency_stdev", math.nan),
-        **ranks(percentiles),
+        **record.ranks(percentiles),
     )
 
 

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any, Protocol
+from typing import Any
 
 from diskbook.design.model import IMPORTED
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import catalog, paths
 from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.importing import loads, named_limits, names as import_names, variants
-from diskbook.importing.layout import Meaning
 from diskbook.importing.named_limits import Named
+from diskbook.importing.pairing import Entry
 from diskbook.results import run as runs
 from diskbook.tools import registry
-from diskbook.tools.record import CACHED, Measurement
+from diskbook.tools.record import CACHED
 
 UNKNOWN = "unknown"
 ARTICLE = IMPORTED
@@ -50,29 +50,10 @@ class Settings(Named):
     columns: str | None = None
 
 
-class Described(Protocol):
-    """What is needed of an entry."""
-
-    measurement: Measurement
-    tool: str
-    version: str
-    arm: str
-    workload: dict[str, Any]
-    meaning: Meaning
-    replicate: int
-    block: int
-    repeat: int
-
-    @property
-    def started(self) -> str:
-        """When it was measured."""
-
-
 def limits(settings: Settings) -> dict[str, dict[str, float | None]]:
     """Documented limits of disk and machine, as a manifest has them; None where not known.
 
     A machine of a size that no table has (`no_such_size`) is no mistake: its limits are not known.
-
     Raises UsageError for a setting that names nothing.
     """
     _check_names(settings)
@@ -138,7 +119,7 @@ def _check_scenario(settings: Settings) -> None:
         )
 
 
-def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Settings) -> dict[str, Any]:
+def derive(entries: Sequence[Entry], arms: Mapping[str, str], settings: Settings) -> dict[str, Any]:
     """Make the scenario, as a manifest records it, of entries whose workloads are named.
 
     Raises UsageError when the arms are said to share a machine, and their files name several.
@@ -170,23 +151,23 @@ def derive(entries: Sequence[Described], arms: Mapping[str, str], settings: Sett
     }
 
 
-def _design(entries: Sequence[Described]) -> dict[str, int]:
+def _design(entries: Sequence[Entry]) -> dict[str, int]:
     repeats = min(max(entry.repeat for entry in entries), 10)
     return {"replicates": max(entry.replicate for entry in entries), "repeats": repeats, "seed": 1}
 
 
-def machine_of(entry: Described) -> str:
+def machine_of(entry: Entry) -> str:
     """Name of the machine that stands for those with this tool: which it was, is seldom told."""
     return _MACHINE_OF_SYSTEM[_system_of(entry)]
 
 
-def _system_of(entry: Described) -> str:
+def _system_of(entry: Entry) -> str:
     return registry.TOOLS[entry.tool].system
 
 
-def blocks(entries: Sequence[Described]) -> dict[tuple[int, int], list[Any]]:
+def blocks(entries: Sequence[Entry]) -> dict[tuple[int, int], list[Entry]]:
     """Return the entries of each replicate and block, ordered by time."""
-    groups: dict[tuple[int, int], list[Any]] = {}
+    groups: dict[tuple[int, int], list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: (entry.replicate, entry.block, entry.started, entry.arm)):
         groups.setdefault((entry.replicate, entry.block), []).append(entry)
     return groups
@@ -229,7 +210,7 @@ def manifest(
     }
 
 
-def name_workloads(entries: Sequence[Described]) -> None:
+def name_workloads(entries: Sequence[Entry]) -> None:
     """Name every load by what was asked for; where that is alike, by what differs, last by a number."""
     keys = [_load_key(entry) for entry in entries]
     differing = variants.of_results(entries, keys)
@@ -250,7 +231,7 @@ def name_workloads(entries: Sequence[Described]) -> None:
         entry.workload = {**entry.workload, "name": names[place]}
 
 
-def _load_key(entry: Described) -> tuple[object, ...]:
+def _load_key(entry: Entry) -> tuple[object, ...]:
     """All that tells a load from others, but options of its tool."""
     left_out = ("name", "ramp_s", "runtime_s")
     asked = {key: value for key, value in entry.workload.items() if key not in left_out}
@@ -259,13 +240,13 @@ def _load_key(entry: Described) -> tuple[object, ...]:
     return (*key, _odd_block(entry), entry.meaning.load)
 
 
-def _odd_block(entry: Described) -> str:
+def _odd_block(entry: Entry) -> str:
     """Block size that a scenario's number only stands for, since it is not a multiple of a sector."""
     asked = entry.measurement.load.block_size_bytes
     return "" if asked in (None, entry.workload["block_size"]) else f"{asked}b"
 
 
-def _told_by(entry: Described, options: Mapping[str, str]) -> dict[str, str]:
+def _told_by(entry: Entry, options: Mapping[str, str]) -> dict[str, str]:
     """What may tell a load from others of its name, in words."""
     return {
         "load": entry.meaning.load,
@@ -290,7 +271,7 @@ def _apart(name: str, rows: Sequence[Mapping[str, str]]) -> list[str]:
     return names
 
 
-def _with_arms(entries: Sequence[Described]) -> list[dict[str, Any]]:
+def _with_arms(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """A workload for every load, with its arms and number of blocks."""
     by_name: dict[str, dict[str, Any]] = {}
     for entry in entries:
@@ -301,7 +282,7 @@ def _with_arms(entries: Sequence[Described]) -> list[dict[str, Any]]:
 
 
 def _comparisons(
-    entries: Sequence[Described], arms: list[str], workloads: list[dict[str, Any]], settings: Settings
+    entries: Sequence[Entry], arms: list[str], workloads: list[dict[str, Any]], settings: Settings
 ) -> list[dict[str, Any]]:
     """Every arm with the base, of one tool and version: exploratory, since chosen after the fact."""
     made_by = {entry.arm: (entry.tool, entry.version) for entry in entries}
@@ -330,7 +311,7 @@ def _comparisons(
     return items[:_MOST_COMPARISONS]
 
 
-def _hosts(entries: Sequence[Described]) -> dict[str, str]:
+def _hosts(entries: Sequence[Entry]) -> dict[str, str]:
     """Machine of every arm, "" where its files name none; "localhost" may be any."""
     hosts = {entry.arm: entry.measurement.host for entry in entries}
     return {arm: "" if host in ("localhost", "127.0.0.1", "::1") else host for arm, host in hosts.items()}

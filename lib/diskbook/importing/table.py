@@ -83,7 +83,6 @@ def columns_of(text: str) -> Columns:
 
     "lat_ms=lat_us/1000" scales a column, and "pattern:=random" gives all rows one value. `arm` may occur
     several times. The file has a table [columns], and one [values] for what all rows have in common.
-
     Raises UsageError for an unknown field, one that is named twice, or one that is missing.
     """
     pairs = (

@@ -6,8 +6,8 @@ change what is measured, their loads get the option in their names: "randwrite-4
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
 
+from diskbook.importing.pairing import Entry
 from diskbook.tools.fio import options as fio_options
 from diskbook.tools.record import CACHED, Measurement
 
@@ -23,15 +23,7 @@ _ALIASES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
 _OFF = ("", "0", "none", "false", "no")
 
 
-class Described(Protocol):
-    """What is needed of an entry."""
-
-    measurement: Measurement
-    arm: str
-    workload: dict[str, Any]
-
-
-def of_results(entries: Sequence[Described], keys: Sequence[tuple[object, ...]]) -> list[dict[str, str]]:
+def of_results(entries: Sequence[Entry], keys: Sequence[tuple[object, ...]]) -> list[dict[str, str]]:
     """Options of each result by which it differs from another of its arm and load; keys are of the loads."""
     own = [_options(entry.measurement) for entry in entries]
     cells: dict[tuple[object, ...], list[int]] = {}

@@ -17,7 +17,6 @@ def of_run(name: str, arm: str | None, workload: str | None, options: Mapping[st
     """Say what throttled an imported run, with limits of a disk or machine that are named for this answer.
 
     What was named at the import holds besides, as far as it is not named again.
-
     Raises UsageError when there is no such run, arm or workload, it was not imported, or an option names
     nothing.
     """

@@ -246,6 +246,17 @@ def number(value: object, what: str = "a number", greatest: float = 1e18) -> flo
     return parsed
 
 
+def one_version(versions: Iterable[str], source: str, what: str) -> str:
+    """Return the version that all parts of a file have; "unknown" where none is told.
+
+    Raises UnusableError where there are several: `what` says of which parts.
+    """
+    known = sorted(set(versions) - {""})
+    if len(known) > 1:
+        raise UnusableError(source, f"it holds {what} ({', '.join(known)})")
+    return known[0] if known else "unknown"
+
+
 def ranks(percentiles: Mapping[float, float]) -> dict[str, Any]:
     """Percentiles as fields of a `Direction`: those that tables have a column for, and all of them."""
     columns = {"lat_p50_ms": 50.0, "lat_p99_ms": 99.0, "lat_p999_ms": 99.9}

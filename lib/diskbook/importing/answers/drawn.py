@@ -34,12 +34,7 @@ LOOKS = {
 def changes(
     slug: str, title: str, rows: Sequence[Mapping[Any, Any]], axis: str, note: str, source: RunSource
 ) -> Picture:
-    """Draw changes in percent, one per row; without an interval as marks alone.
-
-    - `slug`, `title`, `axis`, `note`: words of the figure.
-    - `rows`: `name`, and `ratio` with `ci_low` and `ci_high`, NaN where there is no interval.
-    - `source`: where the numbers are from.
-    """
+    """Draw changes in percent, one per row; without an interval, whose ends are NaN then, as marks alone."""
     figure, (axes,) = new_figure(1.5 + 0.3 * len(rows))
     with mpl.rc_context(RC):
         scales.set_axis(axes, scales.reach(rows), axis, ("← fewer", "more →"))
@@ -58,13 +53,7 @@ def changes(
 def rates(
     slug: str, title: str, cells: pd.DataFrame, caps: Mapping[str, float], source: RunSource
 ) -> Picture:
-    """Draw rates of reads and writes over threads with the disk's caps.
-
-    - `slug`, `title`: words of the figure.
-    - `cells`: from `questions.cells`.
-    - `caps`: IOPS by name.
-    - `source`: where the numbers are from.
-    """
+    """Draw rates of reads and writes over threads (`questions.cells`) with the disk's caps in IOPS."""
     figure, (axes,) = new_figure(4.0)
     with mpl.rc_context(RC):
         for operation, look in LOOKS.items():

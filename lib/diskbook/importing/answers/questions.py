@@ -76,9 +76,7 @@ def of_dataset(name: str) -> Answer | None:
 
 
 def machines(table: pd.DataFrame) -> pd.DataFrame:
-    """Compare the second machine of each size with the first, by rate.
-
-    - `table`: `cockroach-2019`: `arm`, `threads`, `requests_per_s`.
+    """Compare the second machine of each size in `cockroach-2019` with the first, by `requests_per_s`.
 
     Returns `size`, `threads`, `ratio` with `ci_low` and `ci_high` (95 %): geometric means, Welch's t on the
     logs.
@@ -182,9 +180,7 @@ def _machines_table(machines: pd.DataFrame) -> pd.DataFrame:
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:
-    """Summarise the sweep of 64 KiB by operation and threads.
-
-    - `table`: `cloud-storage-bench-2026`.
+    """Summarise the sweep of 64 KiB of `cloud-storage-bench-2026` by operation and threads.
 
     Returns index (`operation`, `threads`); `n`, and geometric means with 95 % intervals (Student's t) of
     `iops` and `lat_mean_ms`.
@@ -282,9 +278,7 @@ def _cells_table(by_cell: pd.DataFrame) -> pd.DataFrame:
 
 
 def zones(table: pd.DataFrame) -> pd.DataFrame:
-    """Compare replicas by rows per second on each day.
-
-    - `table`: `db-zone-2025`.
+    """Compare replicas of `db-zone-2025` by rows per second on each day.
 
     Returns index (`service`, `clients`, `generated`); ratios `published` (replica in another zone against
     none), `replica` (in the same zone against none) and `zone` (another zone against the same one).

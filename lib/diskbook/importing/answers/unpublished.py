@@ -39,10 +39,7 @@ def _row(name: str, answered: str) -> dict[str, object]:
 
 
 def takes(name: str, replicates: int | None = None) -> tuple[float, float]:
-    """Plan a run: hours in all on Azure, and its list price in USD.
-
-    - `name`: scenario.
-    - `replicates`: replicates; by default those of the preset.
+    """Plan a run of a scenario: hours in all on Azure, and its list price in USD.
 
     Raises UsageError when there is no such scenario.
     """

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from diskbook.tools.fio.documents import Document, documents
 from diskbook.tools.fio.json_output import entries_of, jobs_of, measurement_of, number_or_0, printed_s
-from diskbook.tools.record import Measurement, Parsed, UnusableError
+from diskbook.tools.record import Measurement, Parsed, UnusableError, one_version
 
 _TOGETHER = "it ran at the same time as other jobs of the file"
 
@@ -22,7 +22,8 @@ def parse(text: str, source: str) -> Parsed:
     """
     pieces = documents(text, source)
     runs, flags = _runs(pieces)
-    version = _version(runs, source)
+    versions = (str(run.content.get("fio version"))[:40].removeprefix("fio-") for run in runs)
+    version = one_version(versions, source, "runs of different versions of fio")
     measurements: list[Measurement] = []
     problems: list[str] = []
     for run in runs:
@@ -34,13 +35,6 @@ def parse(text: str, source: str) -> Parsed:
     if "terminating on signal" in text:
         flags.append("fio was interrupted by a signal")
     return Parsed("fio", version, "fio JSON", tuple(measurements), tuple(dict.fromkeys([*flags, *problems])))
-
-
-def _version(runs: list[Document], source: str) -> str:
-    versions = sorted({str(run.content.get("fio version"))[:40].removeprefix("fio-") for run in runs})
-    if len(versions) > 1:
-        raise UnusableError(source, f"it holds runs of different versions of fio ({', '.join(versions)})")
-    return versions[0] or "unknown"
 
 
 def _runs(pieces: list[Document]) -> tuple[list[Document], list[str]]:

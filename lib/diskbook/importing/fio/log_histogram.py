@@ -97,7 +97,6 @@ def summarise(content: bytes, source: str) -> HistogramLog:
     """Add all lines of a log up, and make a series of them.
 
     Means are those of bin centres: at most 0.8 % off, more where the log is coarse.
-
     Raises UnusableError: see `read`; also when there is no read or write in it.
     """
     log = read(content, source)

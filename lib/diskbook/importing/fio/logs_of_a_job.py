@@ -98,7 +98,6 @@ def read(
     """Read the logs of one job, by kind; those of fio before version 3 (`old`) have microseconds.
 
     IOPS from a bandwidth log need the block size, in bytes; values may be averages over an interval.
-
     Raises UnusableError when a file is damaged, or the logs say nothing that can be used.
     """
     latency = logs.get("lat") or logs.get("clat") or ()

@@ -15,6 +15,7 @@ from diskbook.facts.units import NS_PER_MS, NS_PER_US, utc_text
 from diskbook.importing import loads
 from diskbook.importing.fio import json_files, terse
 from diskbook.importing.fio.normal_text import Done, Report, Run, Start, runs
+from diskbook.tools import record
 from diskbook.tools.fio import latency, latency as fio_latency, options as fio_options
 from diskbook.tools.fio.latency import Latency
 from diskbook.tools.record import CACHED, SHORTEST, Direction, Load, Measurement, Parsed, UnusableError
@@ -68,7 +69,7 @@ def parse(text: str, source: str) -> Parsed:
     every = runs(text)
     if not every:
         raise UnusableError(source, "this is fio's output for people, and ends before the first result")
-    version = _version(every, source)
+    version = record.one_version((run.version for run in every), source, "runs of different versions of fio")
     flags = [f"the file holds {len(every)} runs"] if len(every) > 1 else []
     measurements: list[Measurement] = []
     problems: list[str] = []
@@ -78,13 +79,6 @@ def parse(text: str, source: str) -> Parsed:
     if not measurements:
         raise UnusableError(source, "; ".join(dict.fromkeys(problems)), every[0].reports[0].line)
     return Parsed("fio", version, "fio text", tuple(measurements), tuple(dict.fromkeys([*flags, *problems])))
-
-
-def _version(every: Sequence[Run], source: str) -> str:
-    versions = sorted({run.version for run in every if run.version})
-    if len(versions) > 1:
-        raise UnusableError(source, f"it holds runs of different versions of fio ({', '.join(versions)})")
-    return versions[0] if versions else "unknown"
 
 
 def _flags_of_run(run: Run) -> list[str]:

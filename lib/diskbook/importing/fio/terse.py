@@ -12,16 +12,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from diskbook.facts.units import NS_PER_MS, NS_PER_US
+from diskbook.tools import record
 from diskbook.tools.fio import latency as fio_latency
 from diskbook.tools.fio.latency import Latency
-from diskbook.tools.record import (
-    Direction,
-    Load,
-    Measurement,
-    Parsed,
-    UnusableError,
-    number,
-)
+from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
 
 _LINE = re.compile(r"^[2345];")
 _FIELDS = 41
@@ -85,15 +79,13 @@ def parse(text: str, source: str) -> Parsed:
     if not jobs:
         where, why = problems[0] if problems else (None, "there is no line of fio's terse output in it")
         raise UnusableError(source, why, where)
-    versions = sorted({job.version for job in jobs})
-    if len(versions) > 1:
-        raise UnusableError(source, f"it holds lines of different versions of fio ({', '.join(versions)})")
+    version = record.one_version((job.version for job in jobs), source, "lines of different versions of fio")
     clones: dict[tuple[str, str], list[_Job]] = {}
     for job in jobs:
         clones.setdefault((job.name, job.group), []).append(job)
     flags = [f"line {where}: {why}" for where, why in problems]
     return Parsed(
-        "fio", versions[0], "fio terse", tuple(_measurement(same) for same in clones.values()), tuple(flags)
+        "fio", version, "fio terse", tuple(_measurement(same) for same in clones.values()), tuple(flags)
     )
 
 

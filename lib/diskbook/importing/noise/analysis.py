@@ -150,9 +150,7 @@ def pairs_table(scenario: Scenario, blocks: int) -> Html:
     """Tabulate how many pairs it takes to find a difference, and their cost; power 80 %, two-sided 5 %.
 
     The numbers follow from the spreads to plan with (`diskbook.stats.power`). Those of fresh machines are
-    resampled from real runs.
-
-    - `scenario`: whose replicate is priced, with so many blocks of each workload.
+    resampled from real runs. A replicate of the scenario is priced with so many blocks of each workload.
     """
     priced = estimate.another_replicate(_with_blocks(scenario, blocks), Provenance.AZURE)
     rows: dict[str, dict[str, str]] = {}

@@ -51,11 +51,7 @@ LOADS = {
 
 @redrawable
 def spreads(data: pd.DataFrame, source: str, provenance: str) -> Picture:
-    """Draw the components of the latency-bound cells with their intervals, one row each.
-
-    - `data`: components (`diskbook.facts.noise_series.Component`) of remote disks at one I/O at a time.
-    - `source`: source, licence and dates, for the caption.
-    """
+    """Draw the components of the latency-bound cells (`noise_series`) with their intervals, one row each."""
     data = data[data["component"].isin(SHOWN) & (data["sd_log"] > 0)].reset_index(drop=True)
     names = [name for name in SHOWN if name in set(data["component"])]
     figure, (axes,) = new_figure(1.9 + 0.55 * len(names))

@@ -170,8 +170,7 @@ def long_components(data: Series, rng: np.random.Generator) -> Iterator[Spread]:
 def fresh_components(data: Series, rng: np.random.Generator, run: Spread | None) -> Iterator[Spread]:
     """Components of fresh machines: within a day, its robust core, and the day common to all.
 
-    - `run`: of long-lived machines: what is left of "fresh" without it is machine and disk
-      ("fresh-less-run").
+    Less `run`, of long-lived machines, what is left of "fresh" is machine and disk ("fresh-less-run").
     """
     weeks = _weeks(data)
     counts = draws(weeks.vm, rng)

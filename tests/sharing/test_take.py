@@ -189,6 +189,24 @@ def test_a_run_goes_elsewhere_gives_the_same_answers_and_is_pooled_with_two_othe
     shutil.rmtree(run)
 
 
+@pytest.mark.emulator
+@pytest.mark.long
+def test_the_report_of_a_shared_run_is_the_same_but_for_pseudonyms(tmp_path: Path) -> None:
+    """Of one name in two homes; the subscription and the resource group have pseudonyms in one of them."""
+    mine = tmp_path / "here" / "same"
+    shutil.copytree(paths.RUNS / "sample-zone-disks", mine)
+    sent = share.prepare(Run(mine)).write(tmp_path / "sent")
+    theirs = take.take(sent, name="same", root=tmp_path / "there").run.folder
+    pages = []
+    for folder in (mine, theirs):
+        cli(["report", str(folder)], standalone_mode=False)
+        page = (folder / "report.html").read_text()
+        pages.append(re.sub(r"/subscriptions/[^/]+/resourceGroups/[^/]+", "GROUP", page))
+    assert len(pages[0]) > 100_000
+    origin = f", {Run(theirs).manifest['shared']['origin']}</p>"
+    assert origin in pages[1] and pages[0] == pages[1].replace(origin, "</p>")
+
+
 def test_the_site_shows_shared_runs_with_origin_and_those_left_aside_with_the_reason(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

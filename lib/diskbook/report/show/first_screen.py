@@ -12,7 +12,7 @@ from diskbook.facts.table_writers import capital
 from diskbook.report.show import headlines, lead, locations, sentences, tables
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, table
-from diskbook.results import plan as plans
+from diskbook.results import manifest as manifests, plan as plans
 
 MOST_BARS = 6
 _NUMBER = re.compile(r"[-+±]?\d[\d.,]*")
@@ -27,7 +27,7 @@ _OF_PROVENANCE = {
 def screen(a: Analysed) -> Html:
     """Show question, answer, a small picture of the arms, where and when it was measured, and the scope."""
     row = headlines.of(a.comparisons, a.scenario).lead
-    where = [locations.region(a), locations.ran_on(a)]
+    where = [locations.region(a), locations.ran_on(a), manifests.origin(a.manifest)]
     facts = ", ".join(filter(None, [f"Run {a.run.name}", f"{locations.dates(a)} UTC", *where]))
     parts = [
         f'<p class="question">{escaped(a.scenario.scenario.question)}</p>',

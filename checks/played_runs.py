@@ -52,9 +52,9 @@ def stopped(folder: Path, change: float, seed: int, looks: Sequence[int] = LOOKS
     blocks, early = plans.progress(a.run).whole, plans.early_stop(a.run)
     shown = str(row["verdict"]) == Verdict.DIFFERENCE
     is_false = bool(shown and (change == 0 or row["ci_high"] < 1 + change - played.SLACK))
-    found = f"{row['ratio']:.3f} ({row['ci_low']:.3f} to {row['ci_high']:.3f}), {row['verdict']}"
+    interval = f"{row['ratio']:.3f} ({row['ci_low']:.3f} to {row['ci_high']:.3f}), {row['verdict']}"
     return (
-        f"  planted {100 * change:+.0f} %: {blocks} of {looks[-1]} blocks, {found}{'  FALSE' * is_false}; "
+        f"  planted {100 * change:+.0f} %: {blocks} of {looks[-1]} blocks, {interval}{'  FALSE' * is_false}; "
         f"{early.rpartition('; ')[2] or 'stopped at no look before the last'}"
     ), is_false
 

@@ -154,8 +154,9 @@ def limits() -> dict[str, int]:
 
 def too_long(known: Mapping[str, Module]) -> str:
     """Say that a chain of imports is longer than it may be; empty where none is."""
-    found = longest_chain({name: imports(module, known.keys()) for name, module in known.items()})
-    return f"a chain of imports has {found} modules; {LONGEST_CHAIN} are allowed" * (found > LONGEST_CHAIN)
+    longest = longest_chain({name: imports(module, known.keys()) for name, module in known.items()})
+    sentence = f"a chain of imports has {longest} modules; {LONGEST_CHAIN} are allowed"
+    return sentence if longest > LONGEST_CHAIN else ""
 
 
 def exceeded(lines: Mapping[str, int], limit: Mapping[str, int]) -> list[str]:

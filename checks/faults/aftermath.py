@@ -51,8 +51,8 @@ def _on_hosts(scene: Scene) -> list[Path]:
 
 def clients() -> Clients:
     """Make the clients of the emulator that was started by hand."""
-    (found,) = kinds.get("emulator").find(must=True, only=EMULATOR).places.values()
-    return found
+    (by_hand,) = kinds.get("emulator").find(must=True, only=EMULATOR).places.values()
+    return by_hand
 
 
 def groups(scene: Scene) -> list[str]:

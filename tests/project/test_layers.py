@@ -24,6 +24,13 @@ MODULES = sorted(
     and str(path.relative_to(paths.ROOT / folder.split("/")[0])) not in COMMANDS
 )
 """All but the command line, whose commands are loaded when they are called."""
+LOADED_LATER = {
+    "lib/diskbook/importing/preview.py",
+    "lib/diskbook/importing/run.py",
+    "lib/diskbook/importing/terminal.py",
+    "lib/diskbook/report/analysis/run.py",
+}
+"""Modules that import what draws, prices or reports when it is asked for; an import needs none of it."""
 
 
 def lazy_imports(text: str) -> Iterator[str]:
@@ -49,7 +56,7 @@ def test_modules_are_imported_at_the_top() -> None:
         str(path.relative_to(paths.ROOT)): list(lazy_imports(path.read_text("utf-8"))) for path in MODULES
     }
     assert len(by_module) > 500
-    assert {module: names for module, names in by_module.items() if names} == {}
+    assert {module for module, names in by_module.items() if names} == LOADED_LATER
 
 
 def test_a_lazy_import_is_noticed() -> None:

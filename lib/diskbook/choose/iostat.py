@@ -67,8 +67,8 @@ def read(text: str, where: str, device: str | None = None, interval_s: float | N
         notes.append(f"{_few(gone)} appeared or vanished in between; while absent they count as idle")
     own = [block.rows[name] for block in kept for name in disks if name in block.rows]
     if any("tps" in row and "r/s" not in row for row in own):
-        told = "all count as reads" if any("" in _bytes(row) for row in own) else "their bytes split them"
-        notes.append(f"reads and writes are not counted apart, so {told}; iostat -x counts them")
+        split = "all count as reads" if any("" in _bytes(row) for row in own) else "their bytes split them"
+        notes.append(f"reads and writes are not counted apart, so {split}; iostat -x counts them")
     other = sum(row.get("d/s", 0.0) + row.get("f/s", 0.0) for row in own) / len(kept)
     if other > 0:
         notes.append(f"{other:,.3g} discards and flushes per second are not counted as I/O")

@@ -340,8 +340,8 @@ def _usd_of_use(
 
     @cache
     def usd(sku: str, size_gib: int, bursting: bool, number: int) -> float:
-        one = Disks(DiskAsk(sku, size_gib, bursting=bursting), number, kept)
-        each = estimate.sum_of(used(one, need), prices)
+        stripe = Disks(DiskAsk(sku, size_gib, bursting=bursting), number, kept)
+        each = estimate.sum_of(used(stripe, need), prices)
         return math.nan if each is None else number * each
 
     costs = np.zeros(len(index))

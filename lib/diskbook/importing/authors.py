@@ -72,10 +72,10 @@ class Recomputed:
     @property
     def words(self) -> str:
         """How much was computed again, and where the table differs."""
-        found, source = len(self.table), self.dataset.source
+        computed, source = len(self.table), self.dataset.source
         more = len(self.differences) - _MOST_LINES
         lines = [
-            f"{self.dataset.name}: {found:,} of {many(self.n_rows, 'row')} computed again from files of "
+            f"{self.dataset.name}: {computed:,} of {many(self.n_rows, 'row')} computed again from files of "
             f"{source['authors']} (the table was made at commit {source['commit'][:12]})",
             *([f"not here: {self.missing[0]} and {len(self.missing) - 1} more"] if self.missing else []),
             f"{many(len(self.differences), 'figure')} of the table that comes with diskbook differ"
@@ -113,11 +113,7 @@ def recompute(dataset: Dataset, folder: Path) -> Recomputed:
             column: _as_printed(made[column], row[column], f"{name}, row {number}, {column}")
             for column in made.keys() - asked["keys"]
         }
-        differences += [
-            f"row {number}, {column}: {value} here, {row[column]} in the table"
-            for column, value in sorted(changed.items())
-            if _differs(value, row[column])
-        ]
+        differences += _differing(number, changed, row)
         rows.append(row | changed)
     if not rows:
         raise UsageError(
@@ -125,6 +121,15 @@ def recompute(dataset: Dataset, folder: Path) -> Recomputed:
             f"{dataset.source['repository']} at {dataset.source['commit'][:12]}, and name its folder"
         )
     return Recomputed(dataset, pd.DataFrame(rows), len(text), tuple(missing), tuple(differences))
+
+
+def _differing(number: int, changed: dict[str, str], row: Mapping[Any, Any]) -> list[str]:
+    """Name the figures of a row that differ from those of the table."""
+    return [
+        f"row {number}, {column}: {value} here, {row[column]} in the table"
+        for column, value in sorted(changed.items())
+        if _differs(value, row[column])
+    ]
 
 
 def _published(dataset: Dataset, source: Source) -> Iterator[dict[str, Any]]:

@@ -153,7 +153,7 @@ def log_file(source: Source) -> LogFile:
     return LogFile(source.shown, source.open)
 
 
-def _sort_one(source: Source, found: Sorted) -> None:
+def _sort_one(source: Source, kept: Sorted) -> None:
     named = job_logs.prefix_and_kind(source.name)
     with source.open(files.WHOLE) as stream:
         head = stream.read(_HEAD_BYTES)
@@ -162,17 +162,17 @@ def _sort_one(source: Source, found: Sorted) -> None:
         content = b"" if formats.is_log(head) else head + stream.read()
     if content:
         digest = hashlib.sha256(content).digest()
-        if digest in found.seen:
+        if digest in kept.seen:
             raise UnusableError(
-                source.shown, f"the same, byte by byte, as {found.seen[digest]}: it counts once"
+                source.shown, f"the same, byte by byte, as {kept.seen[digest]}: it counts once"
             )
-        found.seen[digest] = source.shown
-        found.results.append((source, formats.parse(content, source.shown)))
+        kept.seen[digest] = source.shown
+        kept.results.append((source, formats.parse(content, source.shown)))
         return
     if named is None:
         named = _guessed(source, head)
     prefix, kind = named
-    found.logs.setdefault((source.path.parent, prefix), {}).setdefault(kind, []).append(source)
+    kept.logs.setdefault((source.path.parent, prefix), {}).setdefault(kind, []).append(source)
 
 
 def _guessed(source: Source, head: bytes) -> tuple[str, str]:

@@ -236,8 +236,8 @@ def _overlap(entries: Sequence[Entry], begins: Sequence[float], ends: Sequence[f
     """Whether replicates were measured at the same time, and so are not one disk again; in order of time."""
     timed = zip(entries, begins, ends, strict=True)
     return any(
-        begin < end and one.replicate != other.replicate
-        for (one, _, end), (other, begin, _) in pairwise(timed)
+        begin < end and earlier.replicate != later.replicate
+        for (earlier, _, end), (later, begin, _) in pairwise(timed)
     )
 
 

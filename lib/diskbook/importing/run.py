@@ -126,10 +126,10 @@ def _arranged(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Give entries their loads, replicates and blocks; return the arms' words, and how paths were read."""
     scenario.name_workloads(entries)
-    found = len(entries)
+    before = len(entries)
     repeats.drop_doubles(entries, refused)
     together.join_clients(entries)
-    if len(entries) < found:
+    if len(entries) < before:
         scenario.name_workloads(entries)
     words, reading = named.words, named.sentences
     if target:

@@ -129,15 +129,15 @@ def _result(text: str, asked: dict[str, str]) -> _Result:
     )
 
 
-def _rates_of_counts(told: dict[str, str], seconds: float) -> dict[str, float]:
+def _rates_of_counts(counts: dict[str, str], seconds: float) -> dict[str, float]:
     """Rates as later releases print them, of the counts and bytes that earlier ones do."""
     rates: dict[str, float] = {
-        name: number(told[name], name) / seconds for name in ("read", "write") if name in told
+        name: number(counts[name], name) / seconds for name in ("read", "write") if name in counts
     }
     for name in tuple(rates):
-        size = fio_options.size_bytes(told.get(f"{name}_size", ""))
+        size = fio_options.size_bytes(counts.get(f"{name}_size", ""))
         rates[f"{name}_mib_s"] = size / _MIB / seconds if size else math.nan
-    return rates | {"sum": 1000 * number(told.get("sum_s", "0"), "the sum of latencies")}
+    return rates | {"sum": 1000 * number(counts.get("sum_s", "0"), "the sum of latencies")}
 
 
 def _measurement(result: _Result) -> Measurement:

@@ -67,7 +67,7 @@ def _trial(
     started = entry.started
     trial, position = place
     volume = {"volume": arm.get("volume"), "owner": arm.get("owner") or arm["machine"]}
-    told = {
+    recorded = {
         "machines": machines,
         "parts": entry.parts,
         "version": entry.taken_version,
@@ -97,7 +97,7 @@ def _trial(
         imported={
             "part": entry.part,
             "logs": logs,
-            **{key: value for key, value in told.items() if value},
+            **{key: value for key, value in recorded.items() if value},
             "old": entry.old,
             "interval_s": entry.measurement.log_interval_s,
             "block_size": entry.measurement.load.block_size_bytes,

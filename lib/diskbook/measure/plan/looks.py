@@ -36,11 +36,9 @@ def text(scenario: Scenario, known: Sequence[Evidence], target: Target, family: 
     if target.half_width is None:
         raise UsageError("--looks needs the width that the last look is to have; add --half-width 2%")
     unit = "blocks" if scenario.design.replicates == 1 else "replicates"
+    blocks = sample_size.planned_blocks(scenario)
     spreads = [
-        item.spread.sd_block
-        if unit == "blocks"
-        else item.spread.sd_replicate(sample_size.planned_blocks(scenario))
-        for item in known
+        item.spread.sd_block if unit == "blocks" else item.spread.sd_replicate(blocks) for item in known
     ]
     sd, single = max(spreads), max(power.for_half_width(each, target.half_width) for each in spreads)
     looks = proposed(sd, target.half_width, single)

@@ -80,4 +80,4 @@ def test_trials_come_right_after_an_attach_and_after_settling(tmp_path: Path) ->
     assert (drawn[0] / drawn[1]).between(1.5, 3.3).all()  # below 3 where a busy computer delays a trial
 
     (gate,) = analysed.gates[analysed.gates["gate"] == "attachment"].to_dict("records")
-    assert "in the same 2 visits; late over early, 90 % intervals: zrs-z1 -" in gate["cause"]
+    assert "in the same 2 visits; late over early, 90 % intervals: ZRS, zone 1 -" in gate["cause"]

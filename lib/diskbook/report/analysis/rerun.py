@@ -40,6 +40,8 @@ def _keep(message: dict[str, Any]) -> dict[str, Any]:
     if message["header"]["msg_type"] == "display_data":
         number = len(shell.history_manager.input_hist_raw) - 1
         output = HistoryOutput("display_data", message["content"]["data"])
+        # Such as the alternative text of a figure.
+        vars(output)["metadata"] = message["content"].get("metadata", {})
         shell.history_manager.outputs.setdefault(number, []).append(output)
     return message
 
@@ -118,7 +120,8 @@ def _output(part: Any) -> nbformat.NotebookNode:
     if part.output_type in ("out_stream", "err_stream"):
         name = "stdout" if part.output_type == "out_stream" else "stderr"
         return nbformat.v4.new_output("stream", name=name, text="".join(part.bundle["stream"]))
-    return nbformat.v4.new_output(part.output_type, data=dict(part.bundle))
+    metadata = vars(part).get("metadata", {})
+    return nbformat.v4.new_output(part.output_type, data=dict(part.bundle), metadata=metadata)
 
 
 def _short(path: Path) -> str:

@@ -400,12 +400,12 @@ def sample(scenarios: tuple[str, ...]) -> None:
     Their figures and posts are written again, too.
     """
     from diskbook.design import scenario_file
-    from diskbook.measure.runs import overview
+    from diskbook.measure.runs import sample
 
     for name in scenarios or scenario_file.sampled():
         if name not in scenario_file.sampled():
             raise unknown("sample", name, scenario_file.sampled())
-        outcome = overview.make(name)
+        outcome = sample.make(name)
         click.echo(outcome.words)
 
 

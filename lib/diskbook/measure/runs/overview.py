@@ -1,10 +1,7 @@
 """What there is in the clone: scenarios and runs, for the overview notebook and `diskbook list`."""
 
-import contextlib
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,13 +12,10 @@ from diskbook.cloud.azure import expiry
 from diskbook.design import scenario_file
 from diskbook.design.vocabulary import Verdict
 from diskbook.facts import neighbours, paths
-from diskbook.facts.errors import DiskbookError, Stopped, visible
+from diskbook.facts.errors import DiskbookError, visible
 from diskbook.facts.table_writers import terminal_width
 from diskbook.hosts import stage
-from diskbook.measure.runs import pipeline, stages
-from diskbook.report.analysis import report as reports, write
-from diskbook.report.analysis.run import analyse
-from diskbook.report.post import article
+from diskbook.report.analysis import report as reports
 from diskbook.results import run as runs
 
 _CHANGE = re.compile(r"[+-][\d.,]+ %")
@@ -170,36 +164,3 @@ def _answer(run: runs.Run) -> str:
         return reports.headline(run)
     except DiskbookError:
         return ""
-
-
-def make(scenario: str) -> pipeline.Outcome:
-    """Run a scenario's sample on the emulator again, in place of the old one, with figures and post.
-
-    The old sample comes back when the new run fails.
-    """
-    target = runs.folder_of(f"sample-{scenario}")
-    with _set_aside(target):
-        run = stages.begin(target.name, scenario, "emulator", scenario_file.SAMPLE)
-        outcome = pipeline.execute(run)
-    analysis = analyse(run)
-    write.export_figures(analysis, write.folder_of_figures(run))
-    article.write(analysis)
-    return outcome
-
-
-@contextlib.contextmanager
-def _set_aside(target: Path) -> Iterator[None]:
-    """Keep an old folder until its successor is there."""
-    old = target.with_name(f".{target.name}.old")
-    if target.exists():
-        target.rename(old)
-    try:
-        yield
-    except BaseException as error:
-        if isinstance(error, Stopped):
-            error.hint = "; the earlier sample is back in its place" if old.exists() else ""
-        shutil.rmtree(target, ignore_errors=True)
-        if old.exists():
-            old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)

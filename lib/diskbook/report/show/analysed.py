@@ -9,12 +9,12 @@ import pandas as pd
 
 from diskbook.design.model import Scenario
 from diskbook.results.run import Run
-from diskbook.results.tables import Tables
-from diskbook.stats.compare import Compared
-from diskbook.stats.protocol import Conformance
 
-if TYPE_CHECKING:  # matplotlib takes long to import, and who lists runs draws nothing
+if TYPE_CHECKING:  # takes long to import, and who lists runs neither computes nor draws
     from diskbook.report.figures.style import ArmLook, RunSource
+    from diskbook.results.tables import Tables
+    from diskbook.stats.compare import Compared
+    from diskbook.stats.protocol import Conformance
 
 
 class ReplicateCost(NamedTuple):

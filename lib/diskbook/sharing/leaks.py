@@ -179,7 +179,7 @@ def _unbase32(text: str) -> bytes:
 
 
 def _texts(content: bytes, depth: int = 0) -> Iterator[str]:
-    """Texts that bytes may be: packed ones unpacked, in UTF-8, UTF-16 or UTF-32; nothing of others."""
+    """Yield the texts that bytes may be, in UTF-8, UTF-16 or UTF-32; what is packed is unpacked first."""
     if depth < _DEEPEST and not content.isascii():
         for inner in _unpacked(content):
             yield from _texts(inner, depth + 1)

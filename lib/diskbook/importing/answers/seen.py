@@ -7,6 +7,7 @@ from functools import cache
 import pandas as pd
 
 from diskbook.facts import catalog
+from diskbook.facts.quantities import many
 from diskbook.facts.units import MB, MIB
 from diskbook.importing import public
 
@@ -38,7 +39,7 @@ class Seen:
     @property
     def words(self) -> str:
         """The cap as one line."""
-        number = "machines not told" if self.machines is None else f"{self.machines} machine(s)"
+        number = "unknown number of machines" if self.machines is None else many(self.machines, "machine")
         documented = f"documented: {self.documented or 'unknown'}"
         return f"seen by others: {self.what}: {self.rate}; {documented}; {number}, {self.date}; {self.source}"
 

@@ -67,8 +67,6 @@ def _replicates(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 def mean_over_repeats(values: np.ndarray) -> np.ndarray:
     """Mean over the last axis, NaN left out; NaN where nothing is there.
 
-    Examples
-    --------
     >>> mean_over_repeats(np.array([[1.0, 3.0], [2.0, np.nan], [np.nan, np.nan]])).tolist()
     [2.0, 2.0, nan]
     """

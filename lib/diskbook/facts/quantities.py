@@ -38,15 +38,10 @@ def change(ratio: float, low: float = math.nan, high: float = math.nan, level: f
     that -99.7 % does not read as all, and a wide interval has no decimals. There are more where both ends
     would read alike, or an end would read as 0 and is not.
 
-    Parameters
-    ----------
-    ratio
-        The new value over the old one, without unit.
-    low, high, level
-        Interval of the ratio, and how often such intervals cover the truth; left out where there is none.
+    - `ratio`: the new value over the old one, without unit.
+    - `low`, `high`, `level`: interval of the ratio, and how often such intervals cover the truth; left out
+      where there is none.
 
-    Examples
-    --------
     >>> change(2.46, 2.38, 2.55)
     '+146 % (95 % CI 138 to 155 %)'
     >>> change(0.173, 0.162, 0.185)
@@ -77,8 +72,6 @@ def change_interval(low: float, high: float, level: float = 0.95) -> str:
 def changed(ratio: float, more: str = "higher", less: str = "lower") -> str:
     """Write a change as a sentence says it: "146 % higher", "83 % lower".
 
-    Examples
-    --------
     >>> changed(2.46), changed(0.173), changed(2.46, "longer", "less time")
     ('146 % higher', '83 % lower', '146 % longer')
     """

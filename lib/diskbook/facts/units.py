@@ -31,15 +31,9 @@ _SPANS = ((86400, "days"), (3600, "h"), (60, "min"))
 def percent(share: float, form: str = ".3g") -> str:
     """Write a share in percent: 0.015 is "1.5 %".
 
-    Parameters
-    ----------
-    share
-        Of 1.
-    form
-        Format of the number, e.g. ".1f", or "+.1f" for a change.
+    - `share`: of 1.
+    - `form`: format of the number, e.g. ".1f", or "+.1f" for a change.
 
-    Examples
-    --------
     >>> percent(0.015), percent(-0.02, "+.1f")
     ('1.5 %', '-2.0 %')
     """
@@ -49,24 +43,13 @@ def percent(share: float, form: str = ".3g") -> str:
 def parse_percent(text: str, option: str, most: float = 100.0, zero: bool = False) -> float:
     """Read a percentage as a share: "1.5%" is 0.015.
 
-    Parameters
-    ----------
-    text
-        What a user wrote.
-    option
-        Where, e.g. "--effect"; it begins the message.
-    most
-        The number must be less, in percent.
-    zero
-        Whether 0 % makes sense.
+    - `text`: what a user wrote.
+    - `option`: where, e.g. "--effect"; it begins the message.
+    - `most`: the number must be less, in percent.
+    - `zero`: whether 0 % makes sense.
 
-    Raises
-    ------
-    UsageError
-        When the sign is missing (1.5 or 0.015 could mean either), or the number makes no sense.
+    Raises UsageError when the sign is missing (1.5 or 0.015 could mean either), or the number makes no sense.
 
-    Examples
-    --------
     >>> parse_percent("1.5%", "--effect")
     0.015
     """
@@ -110,16 +93,9 @@ def parse_rate(text: str | None, option: str, unit: str) -> float | None:
 def duration(seconds: float, minutes_from_s: float = 90.0, hours_from_s: float = 5400.0) -> str:
     """Write how long something takes: "37 s", "20 min", "2.5 h".
 
-    Parameters
-    ----------
-    seconds
-        The duration.
-    minutes_from_s, hours_from_s
-        From where on minutes and hours are written: 0 and infinity where a plan has no seconds, or a wait no
-        hours.
+    - `minutes_from_s`, `hours_from_s`: from where on minutes and hours are written: 0 and infinity where a
+      plan has no seconds, or a wait no hours.
 
-    Examples
-    --------
     >>> duration(37), duration(1200), duration(9000)
     ('37 s', '20 min', '2.5 h')
     """

@@ -35,18 +35,12 @@ FEW_REPLICATES = 5
 class Compared:
     """Comparisons of a run, and what they rest on.
 
-    Attributes
-    ----------
-    table
-        Comparisons (`schema.COMPARISONS`).
-    gates
-        Gates of every comparison (`schema.GATES`).
-    cells
-        Labelled cells (`limits.label_cells`), with `nearest_zone` (inferred from latency, "" where unknown).
-    strata
-        General estimate of each stratum, where replicates of a comparison differ (`schema.STRATA`).
-    doubts
-        What speaks against the numbers of trials and cells, compared or not (`stats.plausibility`).
+    - `table`: comparisons (`schema.COMPARISONS`).
+    - `gates`: gates of every comparison (`schema.GATES`).
+    - `cells`: labelled cells (`limits.label_cells`), with `nearest_zone` (inferred from latency, "" where
+      unknown).
+    - `strata`: general estimate of each stratum, where replicates of a comparison differ (`schema.STRATA`).
+    - `doubts`: what speaks against the numbers of trials and cells, compared or not (`stats.plausibility`).
     """
 
     table: pd.DataFrame
@@ -73,39 +67,24 @@ def compare(
 ) -> Compared:
     """Compare arms as the scenario named them.
 
-    Parameters
-    ----------
-    trials, series
-        Tables of a run.
-    comparisons
-        The scenario's comparisons.
-    mismatches
-        Settings that read back otherwise than asked, in words, by arm; None when nothing was read back.
-    level
-        Level of the intervals; by default that at which the plan judges, 0.95 unless it has several looks.
-    directions
-        Directions to compare, by workload; by default those that finished trials have.
-    zone_redundant
-        Arms on zone-redundant disks, whose nearest zone is hidden: no interval for disks like these unless
-        their disks were read from all zones.
-    consumed_pct
-        Shares of limits that the platform reports as consumed, as for `limits.label_cells`.
-    plan
-        What was planned before the first trial, and how much of it is done; None where nobody says.
-    guest
-        What the machines said of themselves (`schema.GUEST`); None where nobody asked.
-    conditioning
-        What was done to the disks of each arm before they were measured; None where nobody says.
-    asked
-        What each trial was asked to do, by its name; None where nobody says.
-    exempt
-        By arm and base arm the gates that do not apply, each with its reason (`protocol.exempt`).
+    - `comparisons`: the scenario's comparisons.
+    - `mismatches`: settings that read back otherwise than asked, in words, by arm; None when nothing was read
+      back.
+    - `level`: level of the intervals; by default that at which the plan judges, 0.95 unless it has several
+      looks.
+    - `directions`: directions to compare, by workload; by default those that finished trials have.
+    - `zone_redundant`: arms on zone-redundant disks, whose nearest zone is hidden: no interval for disks like
+      these unless their disks were read from all zones.
+    - `consumed_pct`: shares of limits that the platform reports as consumed, as for `limits.label_cells`.
+    - `plan`: what was planned before the first trial, and how much of it is done; None where nobody says.
+    - `guest`: what the machines said of themselves (`schema.GUEST`); None where nobody asked.
+    - `conditioning`: what was done to the disks of each arm before they were measured; None where nobody
+      says.
+    - `asked`: what each trial was asked to do, by its name; None where nobody says.
+    - `exempt`: by arm and base arm the gates that do not apply, each with its reason (`protocol.exempt`).
 
-    Returns
-    -------
-    Compared
-        Two rows a comparison and direction, one a scope. A latency ratio of a capped or saturated cell is
-        NaN, with the reason in `warnings`. Blocks that lack an arm are left out and said.
+    Returns two rows a comparison and direction, one a scope. A latency ratio of a capped or saturated cell is
+    NaN, with the reason in `warnings`. Blocks that lack an arm are left out and said.
     """
     view = View(
         trials,

@@ -55,12 +55,8 @@ def one_disk(event: Event) -> Sequence[Part]:
 class Credit:
     """Credit at hand in one trial.
 
-    Attributes
-    ----------
-    state
-        What was at hand.
-    left_share
-        Least share of any bucket that was left when the trial began; None where it is not known.
+    - `state`: what was at hand.
+    - `left_share`: least share of any bucket that was left when the trial began; None where it is not known.
     """
 
     state: CreditState
@@ -120,12 +116,8 @@ def most_drawn(demand: np.ndarray, seconds: np.ndarray, base: float) -> float:
 
     What a bucket lacks is a walk that never goes below nothing; two rounds of it show its highest point.
 
-    Parameters
-    ----------
-    demand, seconds
-        Rate and length of each part of the demand.
-    base
-        Rate above which it draws and below which it refills. A mean above it draws infinite credit.
+    - `demand`, `seconds`: rate and length of each part of the demand.
+    - `base`: rate above which it draws and below which it refills. A mean above it draws infinite credit.
     """
     # Sums of products, not dot products: these start threads, which cost more than they save.
     if float((demand * seconds).sum()) > base * float(seconds.sum()) * (1 + 1e-9):
@@ -143,20 +135,13 @@ def trial_credits(
 ) -> dict[str, Credit]:
     """Follow the buckets through a run's ledger.
 
-    Parameters
-    ----------
-    manifest, events
-        Of the run. Prefills and random passes that lifted no cap, checks and failed attempts draw as well.
-    demands
-        Of each finished trial: seconds with its ramp, mean IOPS and mean MB/s (10^6 bytes), reads and writes
-        added.
-    parts
-        What an event's load draws on: its machine and disk, or those that keep a volume.
+    - `manifest`, `events`: of the run. Prefills and random passes that lifted no cap, checks and failed
+      attempts draw as well.
+    - `demands`: of each finished trial: seconds with its ramp, mean IOPS and mean MB/s (10^6 bytes), reads
+      and writes added.
+    - `parts`: what an event's load draws on: its machine and disk, or those that keep a volume.
 
-    Returns
-    -------
-    dict
-        Trial name to the credit it had.
+    Returns trial name to the credit it had.
     """
     books = _Books(manifest)
     by_trial: dict[str, Credit] = {}

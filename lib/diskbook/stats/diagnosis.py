@@ -104,14 +104,8 @@ def findings(
 ) -> list[Finding]:
     """Say for every cell whether a limit holds it, which one, and what would help.
 
-    Parameters
-    ----------
-    trials, series
-        Tables of a run.
-    cells
-        `limits.label_cells(trials, series)`, where it is known already.
-    on_demand
-        Arms whose disk bursts on demand, without credit.
+    - `cells`: `limits.label_cells(trials, series)`, where it is known already.
+    - `on_demand`: arms whose disk bursts on demand, without credit.
     """
     labelled = limits.label_cells(trials, series) if cells is None else cells
     rows = labelled.merge(

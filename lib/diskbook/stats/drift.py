@@ -46,13 +46,10 @@ ALPHA = 0.05
 def drift(trials: pd.DataFrame, metric: str = "lat_mean_ms", level: float = LEVEL) -> pd.DataFrame:
     """Slope of a metric over the blocks of a run, for each arm and common to the arms of each workload.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `COLUMNS`; the relative change from a block to the next with its interval (0.01 is +1 % a block), NaN
-        with fewer than 3 blocks. An arm's own slope is that of its distance from the mean of the arms, block
-        by block, so that what all share is in "all arms" alone; with a single arm it is its plain slope.
-        `verdict` is a `DriftVerdict`; since a run has many slopes, by Benjamini-Hochberg over all of them.
+    Returns `COLUMNS`; the relative change from a block to the next with its interval (0.01 is +1 % a block),
+    NaN with fewer than 3 blocks. An arm's own slope is that of its distance from the mean of the arms, block
+    by block, so that what all share is in "all arms" alone; with a single arm it is its plain slope.
+    `verdict` is a `DriftVerdict`; since a run has many slopes, by Benjamini-Hochberg over all of them.
     """
     cells = grid(measured_rows(trials), metric)
     logs = mean_over_repeats(np.log(cells.values))
@@ -81,17 +78,10 @@ def drift(trials: pd.DataFrame, metric: str = "lat_mean_ms", level: float = LEVE
 def slopes(values: np.ndarray, blocks: np.ndarray, level: float = LEVEL) -> Interval:
     """Least-squares slope over blocks within replicates, with a Student interval.
 
-    Parameters
-    ----------
-    values
-        Shape [..., replicate, block], NaN where there is none; each replicate has a level of its own.
-    blocks
-        Number of each block, shape [block].
+    - `values`: shape [..., replicate, block], NaN where there is none; each replicate has a level of its own.
+    - `blocks`: number of each block, shape [block].
 
-    Returns
-    -------
-    Interval
-        Fields of shape [...]; NaN where fewer than 3 blocks leave nothing to judge the slope by.
+    Returns an interval of shape [...]: NaN where fewer than 3 blocks leave nothing to judge the slope by.
     """
     there = ~np.isnan(values)
     n = there.sum(axis=-1, keepdims=True)

@@ -41,28 +41,16 @@ def with_evidence(
 ) -> pd.DataFrame:
     """Add to labelled cells what else is known of their limits.
 
-    Parameters
-    ----------
-    cells
-        From `limits.label_cells`.
-    trials, reported
-        Tables of the run: trials and metrics.
-    on_demand
-        Arms whose disk bursts on demand, without credit.
-    ledger
-        Of the run: what went wrong when its metrics were fetched.
-    alone
-        Trials that were made for the platform's metrics alone, which say nothing else here.
-    reasons
-        Why cells have no such trial, as far as that is known (`expected.reasons`).
+    - `trials`, `reported`: tables of the run: trials and metrics.
+    - `on_demand`: arms whose disk bursts on demand, without credit.
+    - `ledger`: of the run: what went wrong when its metrics were fetched.
+    - `alone`: trials that were made for the platform's metrics alone, which say nothing else here.
+    - `reasons`: why cells have no such trial, as far as that is known (`expected.reasons`).
 
-    Returns
-    -------
-    pandas.DataFrame
-        `cells` with `in_force` (the lowest limit in force for this load, in words), `of_limit` (share of it),
-        `credit` (in words), `platform` (the metrics of the cell, medians of trials), `agrees` (in how many
-        trials the platform and the rate say the same; "" where no trial has metrics) and `platform_note`
-        (what has to be known of the metrics, the same in all rows).
+    Returns `cells` with `in_force` (the lowest limit in force for this load, in words), `of_limit` (share of
+    it), `credit` (in words), `platform` (the metrics of the cell, medians of trials), `agrees` (in how many
+    trials the platform and the rate say the same; "" where no trial has metrics) and `platform_note` (what
+    has to be known of the metrics, the same in all rows).
     """
     events = [event for event in ledger if event["event"] == "metrics"]
     why = NOT_FETCHED if not events or events[-1]["status"] == "failed" else NO_MINUTE
@@ -165,22 +153,13 @@ def load_curve_points(
 ) -> pd.DataFrame:
     """Trials at held rates, of which an arm has three or more of one kind of load.
 
-    Parameters
-    ----------
-    trials
-        Table of a run.
-    kinds
-        Loads of a held rate by name, each with the kind in words that loads of other rates share.
-    on_demand
-        Arms whose disk bursts on demand: their limit is that of the burst.
+    - `kinds`: loads of a held rate by name, each with the kind in words that loads of other rates share.
+    - `on_demand`: arms whose disk bursts on demand: their limit is that of the burst.
 
-    Returns
-    -------
-    pandas.DataFrame
-        A row a trial, and of mixed loads a row a direction. `kept` says whether the rate was held; `cap_iops`
-        is the lowest limit that lasts, NaN where none is known; `from_due` says whether latencies count from
-        when each I/O was due (`tables.held_rate`), which then holds for the whole curve. Where `p99_lacks`
-        says why a trial shows no p99 (`tables.enough`), that is NaN.
+    Returns a row a trial, and of mixed loads a row a direction. `kept` says whether the rate was held;
+    `cap_iops` is the lowest limit that lasts, NaN where none is known; `from_due` says whether latencies
+    count from when each I/O was due (`tables.held_rate`), which then holds for the whole curve. Where
+    `p99_lacks` says why a trial shows no p99 (`tables.enough`), that is NaN.
     """
     rows = measured_rows(trials)
     rows = rows[rows["workload"].isin(list(kinds)) & rows["rate_offered"].notna()]

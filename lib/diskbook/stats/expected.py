@@ -85,12 +85,7 @@ def blocks(scenario: Scenario) -> list[schedule.Block]:
 def reasons(scenario: Scenario, made: Collection[Cell]) -> dict[Cell, str]:
     """Say of each cell why it has no trial for evidence, where it has none.
 
-    Parameters
-    ----------
-    scenario
-        Of a run.
-    made
-        Cells whose trial for evidence succeeded.
+    - `made`: cells whose trial for evidence succeeded.
     """
     if not scenario.design.evidence_s:
         return {}
@@ -214,20 +209,13 @@ PREDICTED_COLUMNS = [
 def predicted(trials: pd.DataFrame, on_demand: Collection[str] = ()) -> pd.DataFrame:
     """Predict the rate of every cell, beside the one that was measured.
 
-    Parameters
-    ----------
-    trials
-        Table of a run.
-    on_demand
-        Arms whose disk bursts on demand: that burst needs no credit, whatever is left in the VM's bucket.
+    - `on_demand`: arms whose disk bursts on demand: that burst needs no credit, whatever is left in the VM's
+      bucket.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a cell (`PREDICTED_COLUMNS`), medians over its trials: `by` is a column of `limits.LIMITS`,
-        "concurrency", "offered", or "unknown" where nothing is known that could bind or where the credit ran
-        out within the trial; `limit` is the lowest limit, whether or not it binds, with its value in its own
-        unit and as IOPS of this block size. Limits are nominal: Azure lets about 2 % more pass.
+    Returns one row a cell (`PREDICTED_COLUMNS`), medians over its trials: `by` is a column of
+    `limits.LIMITS`, "concurrency", "offered", or "unknown" where nothing is known that could bind or where
+    the credit ran out within the trial; `limit` is the lowest limit, whether or not it binds, with its value
+    in its own unit and as IOPS of this block size. Limits are nominal: Azure lets about 2 % more pass.
     """
     totals = trial_totals(trials)
     if totals.empty:

@@ -23,12 +23,8 @@ IDENTICAL = 1e-12
 class Interval(NamedTuple):
     """Means with intervals; every field has the shape of the leading axes (0-d for one comparison).
 
-    Attributes
-    ----------
-    mean, low, high
-        In the unit of the values (log ratios); `low` and `high` are NaN without spread.
-    se, df
-        Standard error of the mean and its degrees of freedom; NaN where none is left.
+    - `mean`, `low`, `high`: in the unit of the values (log ratios); `low` and `high` are NaN without spread.
+    - `se`, `df`: standard error of the mean and its degrees of freedom; NaN where none is left.
     """
 
     mean: np.ndarray
@@ -41,20 +37,11 @@ class Interval(NamedTuple):
 def t_interval(values: np.ndarray, level: float = LEVEL) -> Interval:
     """Student t interval of the mean over the last axis, NaN left out (`scipy.stats.ttest_1samp`).
 
-    Parameters
-    ----------
-    values
-        Shape [..., n]; NaN for what is missing, so that n may differ between rows.
-    level
-        Level of the interval.
+    - `values`: shape [..., n]; NaN for what is missing, so that n may differ between rows.
 
-    Returns
-    -------
-    Interval
-        Fields of shape [...]; mean NaN where nothing is left, bounds NaN with one value or equal ones.
+    Returns an interval of shape [...]: mean NaN where nothing is left, bounds NaN with one value or equal
+    ones.
 
-    Examples
-    --------
     Five blocks, in which the arm took 2 % more time than the base arm on average; one block was lost.
 
     >>> interval = t_interval(np.log([1.01, 1.03, np.nan, 1.02, 1.015, 1.025]))
@@ -92,8 +79,6 @@ def within_replicates(log_ratios: np.ndarray, level: float = LEVEL) -> Interval:
     error counts in full while nothing shows how large it is (simulated with outliers and one trial in ten
     lost, 10 replicates x 2 blocks cover 91 % with such replicates and 96 % without).
 
-    Notes
-    -----
     The variance is the sum of v = s^2 / n over replicates, divided by their number squared. Its degrees of
     freedom are (sum of v)^2 / (sum of v^2 / (n - 1)): F. E. Satterthwaite, An approximate distribution of
     estimates of variance components, Biometrics Bulletin 2 (1946). One replicate has n - 1.
@@ -124,13 +109,9 @@ def freedom(rows: Mapping[Any, Any] | pd.DataFrame) -> np.ndarray:
 def quantile(level: float | np.ndarray, df: float | np.ndarray) -> np.ndarray:
     """Quantile of Student's t that a two-sided interval takes: half-width = quantile x standard error.
 
-    Parameters
-    ----------
-    level
-        Level of the interval, e.g. 0.95 for the quantile of 97.5 %. A one-sided probability p has the level
-        2 p - 1.
-    df
-        Degrees of freedom; infinite for the normal distribution, and NaN where there are none.
+    - `level`: level of the interval, e.g. 0.95 for the quantile of 97.5 %. A one-sided probability p has the
+      level 2 p - 1.
+    - `df`: degrees of freedom; infinite for the normal distribution, and NaN where there are none.
     """
     return np.asarray(special.stdtrit(df, 0.5 + level / 2))
 

@@ -80,19 +80,13 @@ def curves(
     Without a ramp nothing ends until the first I/O has, one latency after the start. The cap is the rate over
     the time that is left.
 
-    Parameters
-    ----------
-    outstanding, on_cap
-        I/Os in flight of each cell, shape [cell], rising; and whether the cell sits on a limit.
-    iops, latency_ms
-        Shape [..., block, cell]; NaN for what is missing.
-    fill_per_ms
-        Part of a trial that a millisecond at its start is, same shape; 0 where a ramp came before.
+    - `outstanding`, `on_cap`: I/Os in flight of each cell, shape [cell], rising; and whether the cell sits on
+      a limit.
+    - `iops`, `latency_ms`: shape [..., block, cell]; NaN for what is missing.
+    - `fill_per_ms`: part of a trial that a millisecond at its start is, same shape; 0 where a ramp came
+      before.
 
-    Returns
-    -------
-    Curves
-        Shape [..., block]; NaN where a block lacks one of them.
+    Returns an array [..., block]: NaN where a block lacks one of them.
     """
     medians = np.array([_median(iops[..., place]) for place in range(len(outstanding))])
     most = np.nanmax(np.where(on_cap, medians, np.nan), initial=-np.inf)
@@ -130,23 +124,13 @@ def knees(
 ) -> pd.DataFrame:
     """Find the knee of every curve over depths.
 
-    Parameters
-    ----------
-    totals
-        From `totals.trial_totals`; trials that held a rate are left out.
-    cells
-        From `limits.label_cells`: which cells sit on a limit.
-    level
-        Level of the intervals.
-    pooled
-        Whether the curves are those of volumes, each of several disks (`UNEVEN`).
+    - `totals`: from `totals.trial_totals`; trials that held a rate are left out.
+    - `cells`: from `limits.label_cells`: which cells sit on a limit.
+    - `pooled`: whether the curves are those of volumes, each of several disks (`UNEVEN`).
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a curve and scope: `arm, kind, block_size_bytes, scope, latency_ms, cap_iops, cap_iops_low,
-        cap_iops_high, limit, knee, low, high, depth_95, depth_95_low, depth_95_high, n_replicates, n_blocks,
-        reason`; knee and depth are I/Os in flight. `reason` says what is missing, and why.
+    Returns one row a curve and scope: `arm, kind, block_size_bytes, scope, latency_ms, cap_iops,
+    cap_iops_low, cap_iops_high, limit, knee, low, high, depth_95, depth_95_low, depth_95_high, n_replicates,
+    n_blocks, reason`; knee and depth are I/Os in flight. `reason` says what is missing, and why.
     """
     loop = totals[totals["rate_offered"].isna()]
     holds = cells[on_a_limit(cells)]

@@ -127,11 +127,8 @@ def binding_limit(totals: pd.DataFrame) -> pd.DataFrame:
     all gives way to any other that explains the rate. Nor is one of disk or uncached I/O in force that a disk
     with host cache exceeds: the cache answered.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Index as `totals`; `limit` (column of the limit, or ""), `limit_value`, `share` of that limit;
-        without a limit, `share` is the largest share of any known limit.
+    Returns by trial: `limit` (column of the limit, or ""), `limit_value`, `share` of that limit;
+    without a limit, `share` is the largest share of any known limit.
     """
     shares = np.full((len(totals), len(LIMITS)), np.nan)
     on_limit = np.zeros_like(shares, dtype=bool)
@@ -203,24 +200,16 @@ def label_cells(
     `below cap` are the others, or
     `limit not known` where the disk's limits are known and the machine's are not.
 
-    Parameters
-    ----------
-    trials, series
-        Tables of a run.
-    consumed_pct
-        Azure's consumed-percentage metric by (arm, workload, column of the base limit), where it was fetched.
-    totals
-        `trial_totals(trials)`, where it is known already.
+    - `consumed_pct`: Azure's consumed-percentage metric by (arm, workload, column of the base limit), where
+      it was fetched.
+    - `totals`: `trial_totals(trials)`, where it is known already.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a cell: `arm, workload, n_trials, n_on_limit, outstanding, iops, mb_s, lat_mean_ms, label,
-        limit, limit_value, share, rivals, evidence, in_flight, needed, one_rate, shown, closed,
-        predicted_lat_ms, binds`. `rivals` are limits within 5 % of the one named (`Rival`). `needed` are the
-        I/Os in flight that the rate needs by the latency of a single one. `one_rate` names the depths that
-        give one rate; `shown` says whether another load shows that no limit holds it; `binds` says what sets
-        the rate, and only what something shows.
+    Returns one row a cell: `arm, workload, n_trials, n_on_limit, outstanding, iops, mb_s, lat_mean_ms, label,
+    limit, limit_value, share, rivals, evidence, in_flight, needed, one_rate, shown, closed, predicted_lat_ms,
+    binds`. `rivals` are limits within 5 % of the one named (`Rival`). `needed` are the I/Os in flight that
+    the rate needs by the latency of a single one. `one_rate` names the depths that give one rate; `shown`
+    says whether another load shows that no limit holds it; `binds` says what sets the rate, and only what
+    something shows.
     """
     totals = trial_totals(trials) if totals is None else totals
     totals = totals.join(binding_limit(totals))

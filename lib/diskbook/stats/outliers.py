@@ -55,10 +55,7 @@ def count(arm: np.ndarray, base: np.ndarray) -> OutlierCounts:
     spread is 1.4826 x the median absolute deviation over both arms (floor 0.01 %), which a few outliers do
     not move. A rule of thumb: blind to noise that did not happen to occur, and to noise in most runs.
 
-    Parameters
-    ----------
-    arm, base
-        Log metric of every run, shape [..., replicate, block, repeat], NaN where there is none.
+    - `arm`, `base`: log metric of every run, shape [..., replicate, block, repeat], NaN where there is none.
     """
     if not arm.size:
         return OutlierCounts(*np.zeros((2, *arm.shape[:-3]), dtype=int))
@@ -96,12 +93,9 @@ UNLIKE = 1.5
 def shift(shares: tuple[np.ndarray, np.ndarray], arm: np.ndarray, base: np.ndarray) -> np.ndarray:
     """How far the log ratio may have been moved; 0 where both arms lost about as much.
 
-    Parameters
-    ----------
-    shares
-        Shares of the trials of arm and base arm that were lost or repeated; shape [...] each.
-    arm, base
-        Log metric of every trial, shape [..., replicate, block, repeat], NaN where there is none.
+    - `shares`: shares of the trials of arm and base arm that were lost or repeated; shape [...] each.
+    - `arm`, `base`: log metric of every trial, shape [..., replicate, block, repeat], NaN where there is
+      none.
     """
     least, most = np.minimum(*shares), np.maximum(*shares)
     unlike = (most > 0) & (most >= UNLIKE * least)

@@ -56,15 +56,9 @@ _CELL = ["arm", "workload", "direction"]
 def merge(bins: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
     """Add the histograms of all finished trials of each cell and direction.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `arm, workload, direction, lat_ms, count`, sorted by latency within each.
+    Returns `arm, workload, direction, lat_ms, count`, sorted by latency within each.
 
-    Raises
-    ------
-    ValueError
-        The trials are of several runs, and bins do not say of which.
+    Raises ValueError when the trials are of several runs, and bins do not say of which.
     """
     joined = _joined(bins, trials)
     return joined.groupby([*_CELL, "lat_ms"]).agg(count=("count", "sum")).reset_index()
@@ -83,8 +77,6 @@ def _joined(bins: pd.DataFrame, trials: pd.DataFrame) -> pd.DataFrame:
 def percentile(lat_ms: np.ndarray, count: np.ndarray, quantile: float) -> float:
     """Latency below which a share of the I/Os lies, from bins sorted by latency; NaN with too few I/Os.
 
-    Examples
-    --------
     >>> lat_ms, count = np.array([0.5, 1.0, 8.0]), np.array([900, 60, 40])
     >>> percentile(lat_ms, count, 0.5), percentile(lat_ms, count, 0.95), percentile(lat_ms, count, 0.9999)
     (0.5, 1.0, nan)
@@ -106,10 +98,7 @@ def of_trials(bins: pd.DataFrame, quantile: float) -> pd.Series:
     A bin is up to 1.6 % wide, which is more than two quiet trials differ by: without interpolation the median
     of a trial jumps from bin to bin. Nothing is put into the gaps between bins.
 
-    Returns
-    -------
-    pandas.Series
-        Latency in ms, by trial (with its run, where bins name it) and direction.
+    Returns latency in ms, by trial (with its run, where bins name it) and direction.
     """
     names = [*trial_keys(bins), "direction"]
     ordered = bins.sort_values([*names, "lat_ns"], ignore_index=True)
@@ -141,15 +130,9 @@ def _own(rows: pd.DataFrame, bins: pd.DataFrame, quantile: float) -> pd.DataFram
     From its own bins where it has any, else as its tool says it. In a closed loop slow trials do fewer I/Os,
     so the trials that have enough would be a selection of fast ones.
 
-    Parameters
-    ----------
-    rows
-        `measured_rows` of a run.
+    - `rows`: `measured_rows` of a run.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `rows` with the column `percentile_ms`, NaN where nothing is known.
+    Returns `rows` with the column `percentile_ms`, NaN where nothing is known.
     """
     names = [*trial_keys(bins), "direction"]
     exact = of_trials(bins, quantile).reindex(pd.MultiIndex.from_frame(rows[names]))
@@ -183,19 +166,13 @@ def percentiles(
 ) -> pd.DataFrame:
     """Percentiles of every cell and direction: of a typical trial, and of all I/Os.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `CELL_COLUMNS`: `lat_ms` of a typical trial with its interval (these disks), NaN with a `reason` if a
-        trial of the cell has too few I/Os; `all_ios_ms` of all I/Os, NaN where these are too few, and
-        `n_half`, the fewest of the `n_trials` that hold half of the I/Os beyond it (0: none is); `apart`
-        where the two disagree by more than `APART`; `start`, from when latencies of a held rate count
-        (`held_rate.Start`; empty for other loads).
+    Returns `CELL_COLUMNS`: `lat_ms` of a typical trial with its interval (these disks), NaN with a `reason`
+    if a trial of the cell has too few I/Os; `all_ios_ms` of all I/Os, NaN where these are too few, and
+    `n_half`, the fewest of the `n_trials` that hold half of the I/Os beyond it (0: none is); `apart` where
+    the two disagree by more than `APART`; `start`, from when latencies of a held rate count
+    (`held_rate.Start`; empty for other loads).
 
-    Raises
-    ------
-    ValueError
-        As for `merge`.
+    Raises ValueError as `merge` does.
     """
     joined, rows = _joined(bins, trials), measured_rows(trials)
     starts = held_rate.starts(rows)
@@ -267,12 +244,9 @@ def percentile_ratios(
 
     Gates are not looked at: show these only for comparisons that passed them.
 
-    Returns
-    -------
-    pandas.DataFrame
-        `RATIO_COLUMNS`, two scopes each; `ratio` and its interval are those of a typical trial (paired
-        trials), NaN with a reason where a trial of either cell has too few I/Os. `all_ios_ratio` is that of
-        all I/Os (NaN: too few), and `apart` where the two disagree, as in `percentiles`; so is `start`.
+    Returns `RATIO_COLUMNS`, two scopes each; `ratio` and its interval are those of a typical trial (paired
+    trials), NaN with a reason where a trial of either cell has too few I/Os. `all_ios_ratio` is that of all
+    I/Os (NaN: too few), and `apart` where the two disagree, as in `percentiles`; so is `start`.
     """
     rows = measured_rows(trials)
     merged = {

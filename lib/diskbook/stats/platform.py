@@ -27,10 +27,7 @@ _NAMES = {metric.limit: metric.name for metric in METRICS if not metric.credit}
 def table(answers: Iterable[Mapping[str, Any]], provenance: str) -> pd.DataFrame:
     """Put answers of metrics:getBatch into one table; of a value that was fetched twice the later one stays.
 
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        An answer is not of the shape that the service documents.
+    Raises KeyError, TypeError or ValueError when an answer is not of the shape that the service documents.
     """
     parts = [
         _frame(resource, metric, series, provenance)
@@ -70,12 +67,9 @@ def _frame(
 def of_trials(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """Find the windows of each metric that lie wholly within each trial, after its ramp.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a trial and metric with at least one such window: `trial, arm, workload, metric, limit` (its
-        column in `trials`), `credit` (whether it is used credit, else consumption of the limit), `windows`,
-        `average` and `maximum` in percent.
+    Returns one row a trial and metric with at least one such window: `trial, arm, workload, metric, limit`
+    (its column in `trials`), `credit` (whether it is used credit, else consumption of the limit), `windows`,
+    `average` and `maximum` in percent.
     """
     columns = ["trial", "arm", "workload", "metric", "limit", "credit", "windows", "average", "maximum"]
     measured = _measured(trials)
@@ -157,13 +151,10 @@ def _within(start: np.ndarray, end: np.ndarray, series: pd.DataFrame) -> tuple[n
 def evidence(trials: pd.DataFrame, metrics: pd.DataFrame) -> pd.DataFrame:
     """Hold for each trial what the platform reports against what its rate says.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a finished trial: `trial, arm, workload`, `limit` (the one its rate reaches, column in
-        `trials`, or ""), `platform` (the one the platform reports as consumed, or ""), `consumed` (in
-        percent, of the limit reached, else the highest of any), `agrees` ("yes", "no", or "" where nothing
-        is known) and `words`.
+    Returns one row a finished trial: `trial, arm, workload`, `limit` (the one its rate reaches, column in
+    `trials`, or ""), `platform` (the one the platform reports as consumed, or ""), `consumed` (in percent, of
+    the limit reached, else the highest of any), `agrees` ("yes", "no", or "" where nothing is known) and
+    `words`.
     """
     totals = trial_totals(trials)
     by_rate = totals[["trial", "arm", "workload"]].assign(limit=binding_limit(totals)["limit"].to_numpy())

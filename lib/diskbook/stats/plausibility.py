@@ -90,16 +90,11 @@ _REMEDIES = {
 class Asked:
     """What a trial was asked to do, as far as it is told; None where it is not.
 
-    Attributes
-    ----------
-    outstanding, block_size, write_pct, runtime_s
-        I/Os in flight of all jobs, bytes, share of writes in %, seconds.
-    bytes_an_io
-        What was done by the tool's own count; tables of a run have IOPS x block size.
-    paced
-        Whether pauses, syncs or a target of latency hold it back: fewer may be in flight then.
-    doubts
-        Remarks of the reader that make its numbers doubtful.
+    - `outstanding`, `block_size`, `write_pct`, `runtime_s`: I/Os in flight of all jobs, bytes, share of
+      writes in %, seconds.
+    - `bytes_an_io`: what was done by the tool's own count; tables of a run have IOPS x block size.
+    - `paced`: whether pauses, syncs or a target of latency hold it back: fewer may be in flight then.
+    - `doubts`: remarks of the reader that make its numbers doubtful.
     """
 
     outstanding: float | None = None
@@ -135,14 +130,8 @@ def doubts(
 ) -> list[Doubt]:
     """Look at every finished trial; return what speaks against its numbers, kind by kind.
 
-    Parameters
-    ----------
-    trials
-        Table of a run.
-    asked
-        What each trial was asked to do, by its name; one that is missing is not compared.
-    rows, totals
-        `measured_rows(trials)` and `trial_totals(trials)`, where they are known already.
+    - `asked`: what each trial was asked to do, by its name; one that is missing is not compared.
+    - `rows`, `totals`: `measured_rows(trials)` and `trial_totals(trials)`, where they are known already.
     """
     rows = measured_rows(trials) if rows is None else rows
     facts = _facts(trials, asked, rows, trial_totals(trials, rows) if totals is None else totals)
@@ -158,10 +147,6 @@ def doubts(
 def one_rate(cells: pd.DataFrame) -> list[Doubt]:
     """Cells of which another depth gives the same rate, and no limit that was named explains it.
 
-    Parameters
-    ----------
-    cells
-        From `limits.label_cells`.
     """
     if "one_rate" not in cells:
         return []
@@ -225,11 +210,6 @@ def quota_hints(trials: pd.DataFrame) -> list[str]:
     """Say which cells stall as under a CPU quota: percentiles at multiples of 100 ms, the disk far from busy.
 
     A container that has used up its quota sleeps until the next period of 100 ms begins, whatever the disk.
-
-    Parameters
-    ----------
-    trials
-        Table of a run.
     """
     rows = measured_rows(trials)
     names = [name for name in ("lat_p50_ms", "lat_p95_ms", "lat_p99_ms", "lat_p999_ms") if name in rows]

@@ -65,16 +65,10 @@ class Prior:
 class Moderated(NanEqual):
     """An interval with history beside the plain one.
 
-    Attributes
-    ----------
-    estimate
-        What to print: moderated where the history may be used, else the plain one.
-    plain
-        Without history.
-    refusal
-        Why the history is not used; empty when it is.
-    coverage
-        Smallest simulated coverage where the history is used; NaN when refused before.
+    - `estimate`: what to print: moderated where the history may be used, else the plain one.
+    - `plain`: without history.
+    - `refusal`: why the history is not used; empty when it is.
+    - `coverage`: smallest simulated coverage where the history is used; NaN when refused before.
     """
 
     estimate: ratios.Estimate
@@ -103,10 +97,7 @@ class Judged(NamedTuple):
 def past(run: str, log_ratios: pd.Series | Array) -> Past:
     """Spread of one earlier run's replicates about their own mean.
 
-    Raises
-    ------
-    ValueError
-        When the run has one replicate, or its replicates do not differ.
+    Raises ValueError when the run has one replicate, or its replicates do not differ.
     """
     means = _replicate_means(log_ratios)
     if len(means) < 2:
@@ -120,10 +111,7 @@ def past(run: str, log_ratios: pd.Series | Array) -> Past:
 def pool(pasts: Iterable[Past]) -> Prior:
     """Pool earlier runs, weighted by their degrees of freedom.
 
-    Raises
-    ------
-    ValueError
-        When there is none, or one is named twice.
+    Raises ValueError when there is none, or one is named twice.
     """
     known = tuple(pasts)
     if not known:
@@ -166,25 +154,14 @@ def coverage(
 ) -> tuple[float, float]:
     """Simulate how often the interval holds the truth, with the functions that make it.
 
-    Parameters
-    ----------
-    n
-        Replicates of the new run.
-    past_df
-        Degrees of freedom of each run of the history.
-    factor
-        Standard deviation of the new run over that of its history.
-    level
-        Level of the interval.
-    spread_of_runs
-        Standard deviation of the logs of the earlier runs' standard deviations about their common value.
-    seed
-        Of the simulation.
+    - `n`: replicates of the new run.
+    - `past_df`: degrees of freedom of each run of the history.
+    - `factor`: standard deviation of the new run over that of its history.
+    - `spread_of_runs`: standard deviation of the logs of the earlier runs' standard deviations about their
+      common value.
+    - `seed`: of the simulation.
 
-    Returns
-    -------
-    tuple of float
-        Coverage of whatever would be printed, and of the intervals that use the history.
+    Returns the coverage of whatever would be printed, and of the intervals that use the history.
     """
     rng = np.random.default_rng(seed)
     df0 = np.array(past_df)
@@ -203,14 +180,8 @@ def moderated(log_ratios: pd.Series | Array, prior: Prior, level: float = interv
     The history's runs stand in the estimate's `method`. Where it may not be used the plain interval is
     returned, with the reason.
 
-    Parameters
-    ----------
-    log_ratios
-        Of the new run; index (replicate, block).
-    prior
-        From `pool`; none of its runs may be the new one.
-    level
-        Level of the interval.
+    - `log_ratios`: of the new run; index (replicate, block).
+    - `prior`: from `pool`; none of its runs may be the new one.
     """
     plain = ratios.over_replicates(log_ratios, level)
     if refusal := _out_of_range(plain):

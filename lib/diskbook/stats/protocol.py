@@ -44,27 +44,19 @@ class Status(StrEnum):
 class Facts:
     """What manifest, ledger and tables tell of a comparison, where no gate does; None: nothing tells.
 
-    Attributes
-    ----------
-    provenance
-        Of the run.
-    is_plan_written, is_plan_changed
-        Whether a plan was written before the first trial, and whether the scenario was changed since.
-    is_raw_kept
-        Whether every raw result lies in the run's folder, with its hash.
-    is_attached
-        Whether it measures disks that are attached to machines; volumes, local disks and files are not.
-    is_filled, is_overwritten, no_overwrite
-        Whether all that it measures was filled, and written over in random order after that; or why not.
-    is_unwritten
-        Whether it is the point of its load that nothing was written before.
-    n_replicates, is_general
-        Replicates behind it, and whether there is an interval for disks like these.
-    is_rate_held, is_latency, is_from_intended
-        Whether its load holds a rate, whether it compares latencies, and whether these are also known from
-        when each I/O was due.
-    n_trials, n_guest
-        Finished trials, and those of them whose machine was read.
+    - `is_plan_written`, `is_plan_changed`: whether a plan was written before the first trial, and whether the
+      scenario was changed since.
+    - `is_raw_kept`: whether every raw result lies in the run's folder, with its hash.
+    - `is_attached`: whether it measures disks that are attached to machines; volumes, local disks and files
+      are not.
+    - `is_filled`, `is_overwritten`, `no_overwrite`: whether all that it measures was filled, and written over
+      in random order after that; or why not.
+    - `is_unwritten`: whether it is the point of its load that nothing was written before.
+    - `n_replicates`, `is_general`: replicates behind it, and whether there is an interval for disks like
+      these.
+    - `is_rate_held`, `is_latency`, `is_from_intended`: whether its load holds a rate, whether it compares
+      latencies, and whether these are also known from when each I/O was due.
+    - `n_trials`, `n_guest`: finished trials, and those of them whose machine was read.
     """
 
     provenance: str
@@ -102,20 +94,12 @@ Look = Callable[[Facts], Answer | None]
 class Point:
     """One point of the protocol.
 
-    Attributes
-    ----------
-    number, name
-        They never change within a version.
-    demands
-        What must hold.
-    remedy
-        What to do where it does not, unless a gate has a remedy that is nearer.
-    gates
-        Gates that must pass; a gate that a run's table lacks is missing.
-    facts
-        What besides gates it is decided by, in words.
-    look
-        Decides by facts, before the gates are asked.
+    - `number`, `name`: they never change within a version.
+    - `demands`: what must hold.
+    - `remedy`: what to do where it does not, unless a gate has a remedy that is nearer.
+    - `gates`: gates that must pass; a gate that a run's table lacks is missing.
+    - `facts`: what besides gates it is decided by, in words.
+    - `look`: decides by facts, before the gates are asked.
     """
 
     number: int
@@ -471,12 +455,7 @@ def exempt(provenance: str, *, is_attached: bool) -> dict[str, str]:
 def judge(facts: Facts, gates: Iterable[GateRow]) -> tuple[Finding, ...]:
     """Hold one comparison against every point.
 
-    Parameters
-    ----------
-    facts
-        Of the comparison.
-    gates
-        Its rows of the run's table of gates. A gate without a row is one that nobody assessed.
+    - `gates`: its rows of the run's table of gates. A gate without a row is one that nobody assessed.
     """
     rows: dict[str, list[GateRow]] = {}
     for row in gates:
@@ -523,10 +502,7 @@ def _by_gates(point: Point, names: Sequence[str], rows: Mapping[str, list[GateRo
 def of_table(frame: pd.DataFrame) -> list[Conformance]:
     """Read comparisons back from their table (`schema.PROTOCOL`), in its order.
 
-    Raises
-    ------
-    DiskbookError
-        When it is not such a table, or of another version of the protocol.
+    Raises DiskbookError when it is not such a table, or of another version of the protocol.
     """
     checked = schema.validate(schema.PROTOCOL, frame)
     numbers = {point.number: point for point in POINTS}

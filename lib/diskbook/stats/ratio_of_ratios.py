@@ -26,14 +26,9 @@ Array = NDArray[np.float64]
 class Spread(NamedTuple):
     """Standard deviation of the log ratios of runs beyond what their replicates let expect.
 
-    Attributes
-    ----------
-    sd, low, high
-        The estimate and its interval; `low` is 0 where chance alone may have made it.
-    p
-        Of "all runs share one ratio"; NaN where replicates say nothing about it.
-    n_runs
-        Runs that it was made from.
+    - `sd`, `low`, `high`: the estimate and its interval; `low` is 0 where chance alone may have made it.
+    - `p`: of "all runs share one ratio"; NaN where replicates say nothing about it.
+    - `n_runs`: runs that it was made from.
     """
 
     sd: float
@@ -51,16 +46,10 @@ def interval(first: Interval, other: Interval, level: float = LEVEL) -> Interval
 
     The degrees of freedom are those of the run that has fewer.
 
-    Parameters
-    ----------
-    first, other
-        Log ratios of the two runs, of any shape. From `intervals.over_replicates` the result holds for disks
-        like these. Over blocks it holds for the very disks of both runs, whose own difference is part of it.
-    level
-        Level of the interval.
+    - `first`, `other`: log ratios of the two runs, of any shape. From `intervals.over_replicates` the result
+      holds for disks like these. Over blocks it holds for the very disks of both runs, whose own difference
+      is part of it.
 
-    Notes
-    -----
     At most 5 % of normal samples of one mean differ, whatever their variances and numbers: P. L. Hsu,
     Contribution to the theory of "Student's" t-test as applied to the problem of two samples, Statistical
     Research Memoirs 2 (1938); proof in M. R. Mickey and M. B. Brown, Bounds on the distribution functions of
@@ -102,17 +91,9 @@ def hardest_levels(headline: NDArray[np.bool_]) -> Array:
 def between_runs(means: Array, errors: Array, df: Array, level: float = LEVEL) -> Spread:
     """Estimate the spread of runs beyond that of their replicates: method of moments on unweighted means.
 
-    Parameters
-    ----------
-    means
-        Mean log ratio of each run.
-    errors, df
-        Standard error of each mean, and its degrees of freedom.
-    level
-        Level of the interval.
+    - `means`: mean log ratio of each run.
+    - `errors`, `df`: standard error of each mean, and its degrees of freedom.
 
-    Notes
-    -----
     The interval is that of Williams and Tukey (J. S. Williams, A confidence interval for variance components,
     Biometrika 49, 1962) with two changes, since runs need not spread alike. The mean squared error has
     Satterthwaite's degrees of freedom (`_least_df`), and where one run has most of the variance, the variance

@@ -34,18 +34,11 @@ _NOTHING = Interval(*[np.asarray(math.nan)] * 5)
 class Estimate(NanEqual):
     """A ratio with its interval, or the reason why there is none.
 
-    Attributes
-    ----------
-    scope
-        Which disks it speaks of.
-    ratio, low, high
-        Arm / base arm; NaN where not estimated.
-    log_se, df
-        Standard error of the mean log ratio and its degrees of freedom.
-    reason
-        Why there is no interval; empty when there is one.
-    rounding
-        How far the rounding of what was printed may have moved the log ratio; part of the interval.
+    - `scope`: which disks it speaks of.
+    - `ratio`, `low`, `high`: arm / base arm; NaN where not estimated.
+    - `log_se`, `df`: standard error of the mean log ratio and its degrees of freedom.
+    - `reason`: why there is no interval; empty when there is one.
+    - `rounding`: how far the rounding of what was printed may have moved the log ratio; part of the interval.
     """
 
     scope: Scope
@@ -94,10 +87,8 @@ def log_means(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     Values that have no logarithm (missing, zero, negative, infinite) are left out, and said by
     `gates.data.values_gate`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Index (replicate, block), columns (arm, workload, direction); NaN where nothing was measured.
+    Returns a table by (replicate, block) with columns (arm, workload, direction); NaN where nothing was
+    measured.
     """
     cells = grid(measured_rows(trials), metric)
     means = mean_over_repeats(np.log(cells.values)).reshape(len(cells.keys), -1).T
@@ -140,15 +131,9 @@ def estimates(log_ratios: pd.Series | np.ndarray, level: float = LEVEL) -> list[
 
     With one replicate the general scope is refused, with the reason.
 
-    Parameters
-    ----------
-    log_ratios
-        Series with index (replicate, block), or array [replicate, block] with NaN where there is none.
-    level
-        Level of the intervals.
+    - `log_ratios`: series with index (replicate, block), or array [replicate, block] with NaN where there is
+      none.
 
-    Examples
-    --------
     Three replicates of two blocks: the disks differ more from each other than the blocks do.
 
     >>> for estimate in estimates(np.log([[2.0, 2.02], [2.2, 2.22], [2.4, 2.42]])):
@@ -164,12 +149,7 @@ def estimates_of_many(log_ratios: np.ndarray, level: float = LEVEL) -> list[list
 
     Over the blocks of one replicate and within replicates are one formula: with one replicate they agree.
 
-    Parameters
-    ----------
-    log_ratios
-        Shape [comparison, replicate, block], NaN where there is none.
-    level
-        Level of the intervals.
+    - `log_ratios`: shape [comparison, replicate, block], NaN where there is none.
     """
     general = intervals.over_replicates(log_ratios, level)
     these = intervals.within_replicates(log_ratios, level)
@@ -207,12 +187,7 @@ def refused(estimate: Estimate, reason: str) -> Estimate:
 def widened(estimate: Estimate, rounding: float) -> Estimate:
     """Return the same ratio with an interval that reaches farther on both sides.
 
-    Parameters
-    ----------
-    estimate
-        The ratio.
-    rounding
-        How far rounding may have moved its log (`rounding_of`).
+    - `rounding`: how far rounding may have moved its log (`rounding_of`).
     """
     factor = math.exp(rounding)
     return replace(estimate, low=estimate.low / factor, high=estimate.high * factor, rounding=rounding)
@@ -224,16 +199,10 @@ def rounding_of(values: np.ndarray) -> np.ndarray:
     DiskSpd prints latencies with three decimals: 0.079 ms may be anything from 0.0785 to 0.0795, in all
     trials alike. The step is read off the values, so this works for any tool.
 
-    Parameters
-    ----------
-    values
-        Shape [cell, ...]; NaN for what is missing.
+    - `values`: shape [cell, ...]; NaN for what is missing.
 
-    Returns
-    -------
-    numpy.ndarray, shape [cell]
-        Half a step of values printed with 2 to 6 decimals, as a share of the typical value; 0 where values
-        show no step.
+    Returns (shape [cell]) half a step of values printed with 2 to 6 decimals, as a share of the typical
+    value; 0 where values show no step.
     """
     values = values.reshape(len(values), math.prod(values.shape[1:]))
     there, half_steps = values > 0, np.zeros(len(values))
@@ -296,8 +265,6 @@ ALPHA = 0.05
 def holm(p: np.ndarray) -> np.ndarray:
     """Holm's step-down adjustment: controls the chance of any false alarm in the family; NaN stays NaN.
 
-    Examples
-    --------
     >>> holm(np.array([0.04, 0.01, np.nan, 0.03])).tolist()
     [0.06, 0.03, nan, 0.06]
     """

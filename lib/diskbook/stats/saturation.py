@@ -91,14 +91,9 @@ class _Cells:
 class _Reference:
     """The least latency known of an arm, kind and block size, by replicate.
 
-    Attributes
-    ----------
-    low_ms, high_ms
-        Of the loads that have it: their least and their greatest.
-    depth
-        I/Os in flight at which it was measured; NaN where nothing was.
-    bound
-        How many times the latency of a single I/O it may be at most.
+    - `low_ms`, `high_ms`: of the loads that have it: their least and their greatest.
+    - `depth`: I/Os in flight at which it was measured; NaN where nothing was.
+    - `bound`: how many times the latency of a single I/O it may be at most.
     """
 
     low_ms: np.ndarray
@@ -127,23 +122,15 @@ def is_open(cells: pd.DataFrame) -> pd.Series:
 def judge(totals: pd.DataFrame, code: np.ndarray, cells: pd.DataFrame) -> pd.DataFrame:
     """Say for every cell whether a queue makes its latency, from its rate and the other cells of the run.
 
-    Parameters
-    ----------
-    totals
-        `tables.totals.trial_totals` of a run.
-    code
-        Row of `cells` that each trial belongs to.
-    cells
-        Medians of cells as `limits.label_cells` has them, with `kind` and `n_on_limit`.
+    - `totals`: `tables.totals.trial_totals` of a run.
+    - `code`: row of `cells` that each trial belongs to.
+    - `cells`: medians of cells as `limits.label_cells` has them, with `kind` and `n_on_limit`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Index as `cells`; `saturation` (`Label.SATURATED`, `Label.UNASSESSED` or ""), `queue` (why; "" for
-        neither), `in_flight`, `needed`: the I/Os that the rate needs in flight (NaN where no shallow
-        cell tells), `one_rate`: the depths that give one rate, in words ("" where none do), `shown`: whether
-        another cell of the arm, kind and block size reached a higher rate in every replicate, and `closed`:
-        whether neither a rate nor a pause held the load back.
+    Returns by cell: `saturation` (`Label.SATURATED`, `Label.UNASSESSED` or ""), `queue` (why; "" for
+    neither), `in_flight`, `needed`: the I/Os that the rate needs in flight (NaN where no shallow cell tells),
+    `one_rate`: the depths that give one rate, in words ("" where none do), `shown`: whether another cell of
+    the arm, kind and block size reached a higher rate in every replicate, and `closed`: whether neither a
+    rate nor a pause held the load back.
     """
     labels, words, one_rate = ([""] * len(cells) for _ in range(3))
     needed = np.full(len(cells), np.nan)
@@ -182,10 +169,8 @@ def _findings(cells: _Cells, shown: np.ndarray) -> Iterator[_Finding]:
 def stands_still(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
     """Return whether rates vary from trial to trial as little as rates on a cap do.
 
-    Parameters
-    ----------
-    squares, df
-        Squares of log rates around the means of their replicates, and degrees of freedom; of one shape.
+    - `squares`, `df`: squares of log rates around the means of their replicates, and degrees of freedom; of
+      one shape.
     """
     still: np.ndarray = (df > 0) & (special.chdtrc(df, squares / OF_A_CAP**2) >= STILL_ALPHA)
     return still

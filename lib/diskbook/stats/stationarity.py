@@ -51,19 +51,12 @@ def rate_changed(series: pd.DataFrame | list[Samples] | None, cells: pd.Series |
     another, and noise explains that in 1 of 100 comparisons of two such cells. A few small changes among many
     trials do no harm to their mean; one that is far out does. Under 20 samples nothing is said.
 
-    Parameters
-    ----------
-    series
-        Table `series` of a run: trial, direction, second, iops; or its `series.samples`. Reads and writes are
-        added.
-    cells
-        Cell of each trial, by its name; by default each is alone.
+    - `series`: table `series` of a run: trial, direction, second, iops; or its `series.samples`. Reads and
+      writes are added.
+    - `cells`: cell of each trial, by its name; by default each is alone.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Index trial; `n_samples`, `change` (second half / first half - 1), `moved` and `far` (bool),
-        `cell_change` (mean change of the cell's trials, where these changed together; else NaN).
+    Returns by trial: `n_samples`, `change` (second half / first half - 1), `moved` and `far` (bool),
+    `cell_change` (mean change of the cell's trials, where these changed together; else NaN).
     """
     parts = [_levels(part) for part in samples(series)]
     columns = ["n_samples", "change", "moved", "far", "cell_change"]

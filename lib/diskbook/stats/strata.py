@@ -31,19 +31,13 @@ Nearest = dict[tuple[int, str], str]
 class Strata:
     """The strata of one comparison.
 
-    Attributes
-    ----------
-    of_replicate
-        Stratum in words, by replicate.
-    inferred
-        Whether a nearest zone is part of the words.
-    unprobed
-        Arms on zone-redundant disks whose nearest zone is not known in every replicate, since the disks were
-        not read from all zones: replicates may be a mixture, and nothing in the data shows it.
-    nearest
-        Nearest zones of the arms' disks, joined by "+", where all replicates share them; "" otherwise. What
-        an interval says then holds for such disks only: of disks of the kind, which answer from any zone, it
-        held the ratio in 32 % of runs of two replicates.
+    - `of_replicate`: stratum in words, by replicate.
+    - `inferred`: whether a nearest zone is part of the words.
+    - `unprobed`: arms on zone-redundant disks whose nearest zone is not known in every replicate, since the
+      disks were not read from all zones: replicates may be a mixture, and nothing in the data shows it.
+    - `nearest`: nearest zones of the arms' disks, joined by "+", where all replicates share them; ""
+      otherwise. What an interval says then holds for such disks only: of disks of the kind, which answer from
+      any zone, it held the ratio in 32 % of runs of two replicates.
     """
 
     of_replicate: Mapping[int, str]
@@ -60,10 +54,7 @@ class Strata:
 def nearest_zones(rows: pd.DataFrame) -> Nearest:
     """Infer the nearest zone of every disk that was read from two or more zones in a replicate.
 
-    Parameters
-    ----------
-    rows
-        Measured rows of a run; reads with one outstanding count, by their geometric mean latency.
+    - `rows`: measured rows of a run; reads with one outstanding count, by their geometric mean latency.
     """
     reads = _single_reads(rows)
     latency = reads["lat_mean_ms"].to_numpy(float, na_value=np.nan)
@@ -133,12 +124,8 @@ def strata_of(
 ) -> Strata:
     """Say for each replicate of a comparison which stratum it belongs to.
 
-    Parameters
-    ----------
-    places, nearest
-        From `places_of` and `nearest_zones`.
-    unprobed
-        Arm and replicate of zone-redundant disks that were not read from all zones.
+    - `places`, `nearest`: from `places_of` and `nearest_zones`.
+    - `unprobed`: arm and replicate of zone-redundant disks that were not read from all zones.
     """
     replicates = [number for name, number in places if name == arm and (base_arm, number) in places]
     words, inferred = {}, False
@@ -170,14 +157,7 @@ def by_stratum(
 ) -> dict[str, ratios.Estimate]:
     """Estimate a comparison for each stratum apart, "disks like these"; refused with one replicate.
 
-    Parameters
-    ----------
-    strata
-        Of the comparison.
-    replicates, log_ratios
-        Numbers of the replicates, and log ratios [replicate, block].
-    level
-        Level of the intervals.
+    - `replicates`, `log_ratios`: numbers of the replicates, and log ratios [replicate, block].
     """
     estimates = {}
     for stratum in dict.fromkeys(strata.of_replicate.values()):

@@ -42,18 +42,12 @@ def apart_at_depth(deep: np.ndarray, single: np.ndarray, margin: float) -> tuple
     cells share one variance, around means of cells and blocks: 3 (n - 1) degrees of freedom in n blocks,
     where differences of ratios alone would leave n - 1. With one block each, replicates stand for blocks.
 
-    Parameters
-    ----------
-    deep, single
-        Log latencies of arm and base arm, [2, replicate, block]; NaN where nothing was measured.
-    margin
-        Of the comparison, as a relative difference.
+    - `deep`, `single`: log latencies of arm and base arm, [2, replicate, block]; NaN where nothing was
+      measured.
+    - `margin`: of the comparison, as a relative difference.
 
-    Returns
-    -------
-    tuple of float or None
-        The log of ratio at depth / ratio of single I/Os, low, high: of the replicate that is farthest out,
-        or of all; None where none is beyond the tolerance, or there is no spread to judge by.
+    Returns the log of ratio at depth / ratio of single I/Os, low, high: of the replicate that is farthest
+    out, or of all; None where none is beyond the tolerance, or there is no spread to judge by.
     """
     logs = np.concatenate([deep, single])
     logs = np.where(np.isfinite(logs).all(axis=0), logs, np.nan)
@@ -195,11 +189,8 @@ class View:
     def levels(self, metric: str, pairs: Sequence[Pair]) -> np.ndarray:
         """Level of each comparison: geometric mean of both arms over the blocks that measured both.
 
-        Returns
-        -------
-        numpy.ndarray, shape [comparison]
-            In the metric's own unit; NaN where no block measured both arms. Replicates weigh alike, as in the
-            ratio.
+        Returns (shape [comparison]) in the metric's own unit; NaN where no block measured both arms.
+        Replicates weigh alike, as in the ratio.
         """
         arm, base = self._both(self.log_means(metric), metric, pairs)
         by_replicate = intervals.over_blocks((arm + base) / 2).mean

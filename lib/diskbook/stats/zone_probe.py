@@ -31,20 +31,10 @@ NEAREST, FARTHER, UNCLEAR = "nearest", "farther", "not clear"
 def probe(trials: pd.DataFrame, level: float = intervals.LEVEL) -> pd.DataFrame:
     """Compare the zones that each disk was read from, with one I/O outstanding.
 
-    Parameters
-    ----------
-    trials
-        Table of a run.
-    level
-        Level of the intervals.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a replicate, disk and physical zone (`COLUMNS`), only of disks read from two zones or more:
-        geometric mean of the mean read latency in ms over the blocks that all zones have, its ratio to that
-        of the nearest zone, and the interval over blocks. A zone is "nearest" when it has the lowest latency
-        and the interval of every other leaves out 1; without that all are "not clear".
+    Returns one row a replicate, disk and physical zone (`COLUMNS`), only of disks read from two zones or
+    more: geometric mean of the mean read latency in ms over the blocks that all zones have, its ratio to that
+    of the nearest zone, and the interval over blocks. A zone is "nearest" when it has the lowest latency and
+    the interval of every other leaves out 1; without that all are "not clear".
     """
     rows = measured_rows(trials)
     single = (rows["direction"] == "read") & (rows["outstanding"] == 1) & rows["physical_zone"].notna()
@@ -69,17 +59,9 @@ def _by_block(load: pd.DataFrame) -> pd.DataFrame:
 def compare(logs: pd.DataFrame, level: float = intervals.LEVEL) -> pd.DataFrame:
     """Compare zones by log latencies.
 
-    Parameters
-    ----------
-    logs
-        Natural logs of latencies in ms, [block, zone], one column a zone; nothing is missing.
-    level
-        Level of the intervals.
+    - `logs`: natural logs of latencies in ms, [block, zone], one column a zone; nothing is missing.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row a zone, the nearest first, from "zone" on as `probe` has them.
+    Returns one row a zone, the nearest first, from "zone" on as `probe` has them.
     """
     return pd.DataFrame(_zones(logs, level))
 

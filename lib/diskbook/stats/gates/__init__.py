@@ -20,14 +20,9 @@ Cell = Mapping[Any, Any]
 class Gate:
     """What one gate found.
 
-    Attributes
-    ----------
-    name, status
-        What was looked at, and how it came out.
-    cause, remedy
-        A sentence each; the remedy is empty when nothing needs doing.
-    verdict
-        What a failure makes of the comparison; None when it only warns.
+    - `name`, `status`: what was looked at, and how it came out.
+    - `cause`, `remedy`: a sentence each; the remedy is empty when nothing needs doing.
+    - `verdict`: what a failure makes of the comparison; None when it only warns.
     """
 
     name: str

@@ -36,15 +36,10 @@ LATE = "late"
 class Effect(NamedTuple):
     """Late over early of two arms, over the visits in which both have trials right after an attach.
 
-    Attributes
-    ----------
-    change
-        Logs of late over early with their intervals at `LEVEL`, fields of shape [3]: of the arm, of its base
-        arm, and of their ratio.
-    early, late
-        Ratio of the arms right after an attach, and after settling.
-    visits
-        Number of visits of each arm.
+    - `change`: logs of late over early with their intervals at `LEVEL`, fields of shape [3]: of the arm, of
+      its base arm, and of their ratio.
+    - `early`, `late`: ratio of the arms right after an attach, and after settling.
+    - `visits`: number of visits of each arm.
     """
 
     change: intervals.Interval
@@ -56,11 +51,8 @@ class Effect(NamedTuple):
 def visits(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Logs of a metric right after an attach and after settling, by visit.
 
-    Returns
-    -------
-    pandas.DataFrame
-        A row a replicate, block and repeat; columns (`EARLY` or `LATE`, arm, workload, direction). Without
-        columns where no trial came right after an attach.
+    Returns a row a replicate, block and repeat; columns (`EARLY` or `LATE`, arm, workload, direction).
+    Without columns where no trial came right after an attach.
     """
     early = trials["trial"][trials["status"] == EARLY]
     if early.empty:
@@ -76,17 +68,10 @@ def visits(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
 def effect(by_visit: pd.DataFrame, arm: Key, base: Key) -> Effect | None:
     """Compare late with early for two arms.
 
-    Parameters
-    ----------
-    by_visit
-        As `visits` returns it.
-    arm, base
-        Arm, workload and direction of both.
+    - `by_visit`: as `visits` returns it.
+    - `arm`, `base`: arm, workload and direction of both.
 
-    Returns
-    -------
-    Effect or None
-        None where no visit has early and late trials of both.
+    Returns None where no visit has early and late trials of both.
     """
     names = [(when, *key) for when in (EARLY, LATE) for key in (arm, base)]
     if not all(name in by_visit for name in names):
@@ -124,14 +109,9 @@ def attachment_gate(
     often, but as long ago. Whether an attach matters is judged by trials right after one (`_judged`). Where
     blocks attach no disk, it must be long ago for both (`_staying`).
 
-    Parameters
-    ----------
-    arms, cells
-        Names, and rows of `design.cell_checks`, of both cells.
-    effect
-        Late over early; None where there are no trials right after an attach.
-    margin
-        Relative difference that matters.
+    - `arms`, `cells`: names, and rows of `design.cell_checks`, of both cells.
+    - `effect`: late over early; None where there are no trials right after an attach.
+    - `margin`: relative difference that matters.
     """
     since, often = ([float(cell[name]) for cell in cells] for name in ("since_attach_s", "attaches"))
     unknown = [arm for arm, value in zip(arms, since, strict=True) if math.isnan(value)]
@@ -239,12 +219,9 @@ _MORE = f"measure {LEAST_BLOCKS} blocks or more"
 class Conditioning:
     """What was done to an arm's disks before they were measured, as far as the run recorded it.
 
-    Attributes
-    ----------
-    filled, overwritten
-        Whether its working set was filled in order, and then written over at random, in all replicates.
-    reason
-        Why the design leaves the random pass out; empty where it does not.
+    - `filled`, `overwritten`: whether its working set was filled in order, and then written over at random,
+      in all replicates.
+    - `reason`: why the design leaves the random pass out; empty where it does not.
     """
 
     filled: bool
@@ -282,20 +259,13 @@ def state_gate(
 
     A drift decides whether or not it is known how the disks were filled.
 
-    Parameters
-    ----------
-    arms
-        Names of arm and base arm.
-    conditioning
-        By arm; what is missing is unknown.
-    slopes
-        Of the logs of arm and base arm, and of their ratio, a block (`drift.slopes`).
-    n_blocks
-        Numbers of blocks from the first to the last that both arms have, both counted.
-    margin
-        Relative difference that matters.
-    provenance
-        Of the trials: other work on a computer that emulates moves arms too, so there the gate only warns.
+    - `arms`: names of arm and base arm.
+    - `conditioning`: by arm; what is missing is unknown.
+    - `slopes`: of the logs of arm and base arm, and of their ratio, a block (`drift.slopes`).
+    - `n_blocks`: numbers of blocks from the first to the last that both arms have, both counted.
+    - `margin`: relative difference that matters.
+    - `provenance`: of the trials: other work on a computer that emulates moves arms too, so there the gate
+      only warns.
     """
     how = [conditioning.get(name, UNKNOWN) for name in arms]
     state, known = _words(arms, how), all(item.known for item in how)

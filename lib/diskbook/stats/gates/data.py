@@ -38,12 +38,9 @@ LEAST_FREE = 6
 class Memory(NamedTuple):
     """Correlation of neighbouring blocks, pooled over replicates, and how it stands to chance.
 
-    Attributes
-    ----------
-    correlation, score
-        Young's C, and its distance from 0 in standard deviations; NaN where nothing could be seen.
-    n_blocks
-        Blocks that it rests on.
+    - `correlation`, `score`: Young's C, and its distance from 0 in standard deviations; NaN where nothing
+      could be seen.
+    - `n_blocks`: blocks that it rests on.
     """
 
     correlation: float
@@ -80,10 +77,7 @@ def memory_of_blocks(log_ratios: np.ndarray) -> Memory:
 
     So a quick run sees nothing of it, and one without a warning may well have a memory.
 
-    Parameters
-    ----------
-    log_ratios
-        Shape [replicate, block], in order of time, NaN where there is none.
+    - `log_ratios`: shape [replicate, block], in order of time, NaN where there is none.
     """
     rows = [row[np.isfinite(row)] for row in log_ratios]
     rows = [row for row in rows if len(row) > 2 and np.ptp(row) > 0]
@@ -255,16 +249,10 @@ def losses_by_arm_gate(
 
     Warns with the ratio that would be if they had been; decides where that would be another verdict.
 
-    Parameters
-    ----------
-    arms, cells
-        Names and checks of both arms.
-    shift
-        How far the log ratio may have been moved (`stats.outliers.shift`).
-    estimates
-        In both scopes.
-    margin
-        Of equivalence.
+    - `arms`, `cells`: names and checks of both arms.
+    - `shift`: how far the log ratio may have been moved (`stats.outliers.shift`).
+    - `estimates`: in both scopes.
+    - `margin`: of equivalence.
     """
     counts = [int(cell["n_lost"]) + int(cell["n_repeated"]) for cell in cells]
     if not any(counts):
@@ -310,12 +298,8 @@ def noise_gate(arms: Sequence[str], outliers: OutlierCounts, measured: np.ndarra
 
     A rule of thumb, so it warns and decides nothing; and blind to noise that did not happen to occur.
 
-    Parameters
-    ----------
-    arms, outliers
-        Names, and runs far out of both arms.
-    measured
-        Which blocks have both arms, [replicate, block].
+    - `arms`, `outliers`: names, and runs far out of both arms.
+    - `measured`: which blocks have both arms, [replicate, block].
     """
     counts = int(outliers.arm), int(outliers.base)
     if not any(counts):
@@ -339,10 +323,7 @@ def memory_gate(log_ratios: np.ndarray) -> Gate:
     in docs/explanation/coverage.md. How often this warns of nothing (1 %), and how seldom few blocks show a
     memory, is in `stats.gates.data`.
 
-    Parameters
-    ----------
-    log_ratios
-        Of the comparison, [replicate, block].
+    - `log_ratios`: of the comparison, [replicate, block].
     """
     seen = memory_of_blocks(log_ratios)
     remedy = "spread the blocks over hours ([design] spread), or measure more replicates"
@@ -368,12 +349,8 @@ def plausible_gate(arms: Sequence[str], by_arm: Sequence[Sequence[Doubt]], metri
 
     A p50 that no mean allows spoils a comparison of percentiles; the mean is checked against Little's law.
 
-    Parameters
-    ----------
-    arms, by_arm
-        Names, and doubts (`plausibility.doubts`) of both cells.
-    metric
-        What is compared.
+    - `arms`, `by_arm`: names, and doubts (`plausibility.doubts`) of both cells.
+    - `metric`: what is compared.
     """
     doubts = [doubt for of_arm in by_arm for doubt in of_arm]
     if not doubts:

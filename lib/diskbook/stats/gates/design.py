@@ -60,30 +60,19 @@ def cell_checks(
 ) -> pd.DataFrame:
     """Count, for each cell, what its gates need.
 
-    Parameters
-    ----------
-    trials, series
-        Tables of a run.
-    totals
-        `trial_totals(trials)`, where it is known already.
+    - `totals`: `trial_totals(trials)`, where it is known already.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Index (arm, workload). Counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
-        `n_repeated` with one, of `n_places` planned, `n_repeated_rows`), `n_paced` that the tool itself held
-        back without a rate (`totals.paced`), `n_rated` with an offered rate and
-        `rate_worst` (achieved / offered - 1), `n_rate_bad`, windows of the rate (`window_worst`,
-        `windows_low_share`: see `rate_windows.windows`; `n_windows_low` trials that have low ones,
-        `n_windows_unknown` without any, `n_lower` whose latencies are lower bounds), of the others
-        `n_little_bad`,
-        `n_little_unknown` and `little_worst`, `n_assessable`, `n_moved`, `n_far`, `change_worst`,
-        `change_together` (mean over the cell's trials, where they changed together), `fell` (in words, when
-        the rate of a trial that moved fell for good), and tuples of words:
-        `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went
-        above a base limit that has a burst limit over it. Medians over trials of `since_attach_s` and of
-        `attaches` of the disk in the trial's block, NaN where not known; `since_attach_least_s` is the least
-        time, NaN for volumes as well.
+    Returns by arm and workload: counts of trials (`n_trials`, `n_failed`, `n_lost` without a later success,
+    `n_repeated` with one, of `n_places` planned, `n_repeated_rows`), `n_paced` that the tool itself held back
+    without a rate (`totals.paced`), `n_rated` with an offered rate and `rate_worst` (achieved / offered - 1),
+    `n_rate_bad`, windows of the rate (`window_worst`, `windows_low_share`: see `rate_windows.windows`;
+    `n_windows_low` trials that have low ones, `n_windows_unknown` without any, `n_lower` whose latencies are
+    lower bounds), of the others `n_little_bad`, `n_little_unknown` and `little_worst`, `n_assessable`,
+    `n_moved`, `n_far`, `change_worst`, `change_together` (mean over the cell's trials, where they changed
+    together), `fell` (in words, when the rate of a trial that moved fell for good), and tuples of words:
+    `credit`, `zones`, `machines`, `disks`, `tools`; `draws_credit` when a trial went above a base limit that
+    has a burst limit over it. Medians over trials of `since_attach_s` and of `attaches` of the disk in the
+    trial's block, NaN where not known; `since_attach_least_s` is the least time, NaN for volumes as well.
     """
     parts = samples(series)
     totals = _judged(trial_totals(trials) if totals is None else totals, parts)
@@ -368,12 +357,8 @@ def unpaired(pairing: str, scope: str) -> bool:
     Replicates, on fresh machines each, turn what sets machines apart into spread, which the interval for
     disks like these allows for. That for these disks, over blocks, never does.
 
-    Parameters
-    ----------
-    pairing
-        As the trials have it (`pairing_of`), which is what a table of comparisons holds.
-    scope
-        Of the estimate.
+    - `pairing`: as the trials have it (`pairing_of`), which is what a table of comparisons holds.
+    - `scope`: of the estimate.
     """
     return pairing != SAME_MACHINE and scope == Scope.THESE
 

@@ -45,16 +45,12 @@ OF_DEVICE = ("driver", "write_cache", "fua", "rotational", "hardware_queues", "l
 class CellGuest(NanEqual):
     """Guests of one cell.
 
-    Attributes
-    ----------
-    n_trials, n_steal, n_core
-        Trials with a row of the table `guest`; those of them of which steal, and the busiest core, are known.
-    n_stolen, n_busy
-        Those over `STEAL_PCT` and `CORE_PCT`.
-    steal_worst, core_worst
-        In percent; NaN where none is known.
-    facts
-        By column of `FACTS` the values met, sorted, in words; those that nobody could tell are left out.
+    - `n_trials`, `n_steal`, `n_core`: trials with a row of the table `guest`; those of them of which steal,
+      and the busiest core, are known.
+    - `n_stolen`, `n_busy`: those over `STEAL_PCT` and `CORE_PCT`.
+    - `steal_worst`, `core_worst`: in percent; NaN where none is known.
+    - `facts`: by column of `FACTS` the values met, sorted, in words; those that nobody could tell are left
+      out.
     """
 
     n_trials: int
@@ -125,14 +121,10 @@ def guest_gate(
 ) -> Gate:
     """Both arms' machines must have had their processor; what sets them apart is named.
 
-    Parameters
-    ----------
-    arms, guests
-        Names, and what is known of the guests of both cells; None where nothing was read.
-    provenance
-        Of the run, or of several joined by "+".
-    by_design
-        Columns of `FACTS` in which the scenario sets the arms apart: named, but not compared with them.
+    - `arms`, `guests`: names, and what is known of the guests of both cells; None where nothing was read.
+    - `provenance`: of the run, or of several joined by "+".
+    - `by_design`: columns of `FACTS` in which the scenario sets the arms apart: named, but not compared with
+      them.
     """
     known = [(arm, guest) for arm, guest in zip(arms, guests, strict=True) if guest is not None]
     busy, differ = [words for arm, guest in known for words in _busy(arm, guest)], dict(_apart(known))

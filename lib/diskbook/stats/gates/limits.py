@@ -20,10 +20,8 @@ OPEN_QUEUE = "whether a disk or a queue is measured is not known"
 def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) -> Gate:
     """A cell on a cap says nothing about the disk: its latency is outstanding / cap.
 
-    Parameters
-    ----------
-    arms, labels, words
-        Name, row of `limits.label_cells`, and limit in words ("" below caps) of both cells.
+    - `arms`, `labels`, `words`: name, row of `limits.label_cells`, and limit in words ("" below caps) of both
+      cells.
     """
     cells = list(zip(arms, labels, words, strict=True))
     capped = [(arm, limit) for arm, cell, limit in cells if cell["label"] == Label.CAPPED]
@@ -58,12 +56,9 @@ def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) 
 def saturation_gate(arms: Sequence[str], labels: Sequence[Cell], apart: str = "") -> Gate:
     """A cell that waits in a queue says nothing about the disk, whether or not its limit is in any table.
 
-    Parameters
-    ----------
-    arms, labels
-        Name, and row of `limits.label_cells`, of both cells.
-    apart
-        That their ratio is not that of their single I/Os, in words (`apart_words`); "" where it may be.
+    - `arms`, `labels`: name, and row of `limits.label_cells`, of both cells.
+    - `apart`: that their ratio is not that of their single I/Os, in words (`apart_words`); "" where it may
+      be.
     """
     cells = list(zip(arms, labels, strict=True))
     saturated = [(arm, cell) for arm, cell in cells if cell["label"] == Label.SATURATED]
@@ -159,17 +154,10 @@ def platform_gate(
 ) -> Gate | None:
     """A cell below all limits we know, of which the platform reports one as consumed, may sit on it.
 
-    Parameters
-    ----------
-    arms, labels
-        Name, and row of `limits.label_cells`, of both cells.
-    consumed_pct
-        As for `limits.label_cells`. Above `BURSTS` it tells of a burst, and of no limit.
+    - `arms`, `labels`: name, and row of `limits.label_cells`, of both cells.
+    - `consumed_pct`: as for `limits.label_cells`. Above `BURSTS` it tells of a burst, and of no limit.
 
-    Returns
-    -------
-    Gate or None
-        None where the platform reports nothing of the kind.
+    Returns None where the platform reports nothing of the kind.
     """
     below = (Label.BELOW_CAP, Label.LIMIT_NOT_KNOWN)
     reported = [

@@ -31,17 +31,10 @@ RESOLVED = 100
 def constant_level(looks: tuple[int, ...], alpha: float = ALPHA) -> float:
     """Level of each of several looks.
 
-    Parameters
-    ----------
-    looks
-        Replicates or blocks at each look, increasing, 2 or more.
-    alpha
-        Chance of any false alarm over all looks.
+    - `looks`: replicates or blocks at each look, increasing, 2 or more.
+    - `alpha`: chance of any false alarm over all looks.
 
-    Returns
-    -------
-    float
-        Simulated from `LOOKED_RUNS` runs without any difference; its standard error is about 1 % of it.
+    Simulated from `LOOKED_RUNS` runs without any difference; its standard error is about 1 % of it.
     """
     if len(looks) == 1:
         return alpha
@@ -54,15 +47,9 @@ def over_all_looks(p: np.ndarray, looks: tuple[int, ...]) -> np.ndarray:
     This repeated p-value is below alpha where p is below `constant_level(looks, alpha)`. So Holm's procedure
     on repeated p-values judges its step j at the level for alpha / (m - j + 1).
 
-    Parameters
-    ----------
-    p
-        Two-sided p-values of one look, any shape; NaN stays NaN.
-    looks
-        As for `constant_level`.
+    - `p`: two-sided p-values of one look, any shape; NaN stays NaN.
+    - `looks`: as for `constant_level`.
 
-    Notes
-    -----
     Very small p-values are multiplied by the number of looks instead, which is never too small (Bonferroni).
     See C. Jennison and B. W. Turnbull, Interim analyses: the repeated confidence interval approach, Journal
     of the Royal Statistical Society B 51 (1989).
@@ -93,17 +80,10 @@ def simulated(looks: tuple[int, ...], n_runs: int, effect: float = 0.0) -> Itera
 
     What comes between two looks enters as its mean and its sum of squares, which are drawn as they are.
 
-    Parameters
-    ----------
-    looks
-        As for `constant_level`.
-    effect
-        True mean.
+    - `looks`: as for `constant_level`.
+    - `effect`: true mean.
 
-    Yields
-    ------
-    Interval
-        Fields of shape [run]; the bounds are the mean.
+    Yields fields of shape [run]; the bounds are the mean.
     """
     rng, n = np.random.default_rng(SEED), 0
     mean, squares = np.zeros((2, n_runs))
@@ -120,19 +100,13 @@ def simulated(looks: tuple[int, ...], n_runs: int, effect: float = 0.0) -> Itera
 def stopping(looks: tuple[int, ...], effect: float, margin: float, family: int = 1) -> tuple[float, float]:
     """Expect where a run stops, and whether it is decided there.
 
-    Parameters
-    ----------
-    looks
-        As for `constant_level`.
-    effect, margin
-        True log ratio, and the one that counts as none, in standard deviations of a replicate or block.
-    family
-        Headline comparisons: each is judged as by Holm's hardest step.
+    - `looks`: as for `constant_level`.
+    - `effect`, `margin`: true log ratio, and the one that counts as none, in standard deviations of a
+      replicate or block.
+    - `family`: headline comparisons: each is judged as by Holm's hardest step.
 
-    Returns
-    -------
-    tuple of float
-        Mean number of replicates or blocks, and the share of runs that find a difference or equivalence.
+    Returns the mean number of replicates or blocks, and the share of runs that find a difference or
+    equivalence.
     """
     level, number = constant_level(looks, ALPHA / family), 0.0
     is_open = np.ones(PLANNED_RUNS, dtype=bool)
@@ -151,18 +125,11 @@ PLAN = "plan"
 class Plan:
     """What was planned, and how much of it is done.
 
-    Attributes
-    ----------
-    planned, complete
-        Numbers of blocks; one that failed for good is not complete.
-    whole
-        Replicates that are complete, or blocks where `looks` count these; 0 where one more is begun.
-    looks
-        Replicates or blocks at which the run was to be judged; none: at its end alone.
-    written
-        Whether the plan was written before the first trial; else it is that of the scenario.
-    changed
-        Whether arms, families or margins were changed since.
+    - `planned`, `complete`: numbers of blocks; one that failed for good is not complete.
+    - `whole`: replicates that are complete, or blocks where `looks` count these; 0 where one more is begun.
+    - `looks`: replicates or blocks at which the run was to be judged; none: at its end alone.
+    - `written`: whether the plan was written before the first trial; else it is that of the scenario.
+    - `changed`: whether arms, families or margins were changed since.
     """
 
     planned: int

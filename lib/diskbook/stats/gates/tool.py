@@ -29,12 +29,9 @@ TOOL = "tool"
 def tool_gate(arms: Sequence[str], cells: Sequence[Cell], provenance: str) -> Gate:
     """Each cell must be of one version of a tool, and both arms of the same one; the gravest finding counts.
 
-    Parameters
-    ----------
-    arms, cells
-        Names, and rows of `design.cell_checks` (`tools`: versions met in the cell), of both cells.
-    provenance
-        Of the run, or of several joined by "+".
+    - `arms`, `cells`: names, and rows of `design.cell_checks` (`tools`: versions met in the cell), of both
+      cells.
+    - `provenance`: of the run, or of several joined by "+".
     """
     by_arm = [tuple(cell["tools"]) for cell in cells]
     emulated = Provenance.EMULATED in provenance
@@ -105,17 +102,13 @@ _MAY_ADD = {"lat_mean_ms": "mean", "lat_p99_ms": "p99", "lat_p999_ms": "p99"}
 class Offered(NanEqual):
     """How a cell's rate was offered.
 
-    Attributes
-    ----------
-    period_ms
-        How long a job has for each of its I/Os; NaN where lateness is not told (`tables.held_rate.is_told`).
-    slow_ms
-        What 99.9 % of the single I/Os of the arm are faster than (closed loop at depth 1, of the same
-        direction and block size); of the held I/Os where there are no single ones. Median over trials.
-    rise
-        99.5th percentile over the 98.5th from the intended start, geometric mean over trials.
-    may_add
-        By metric, the mean over trials of the log of the latency over the least that it can have been.
+    - `period_ms`: how long a job has for each of its I/Os; NaN where lateness is not told
+      (`tables.held_rate.is_told`).
+    - `slow_ms`: what 99.9 % of the single I/Os of the arm are faster than (closed loop at depth 1, of the
+      same direction and block size); of the held I/Os where there are no single ones. Median over trials.
+    - `rise`: 99.5th percentile over the 98.5th from the intended start, geometric mean over trials.
+    - `may_add`: by metric, the mean over trials of the log of the latency over the least that it can have
+      been.
     """
 
     period_ms: float
@@ -164,14 +157,9 @@ def generator_gate(arms: Sequence[str], workload: str, metric: str, cells: Cells
     Warns where no lateness is told: those latencies, and their ratio, leave out what a stall held back.
     Refuses a ratio of 99th percentiles that stalls make jump.
 
-    Parameters
-    ----------
-    arms, workload, metric
-        Arm and base arm, the load and the latency compared.
-    cells
-        `offered` of the run.
-    half
-        Half-width of the interval of the ratio, in logs; of an equivalence margin where there is none.
+    - `arms`, `workload`, `metric`: arm and base arm, the load and the latency compared.
+    - `cells`: `offered` of the run.
+    - `half`: half-width of the interval of the ratio, in logs; of an equivalence margin where there is none.
     """
     both = [cells[arm, workload] for arm in arms if (arm, workload) in cells]
     if len(both) < len(arms) or not metric.startswith("lat"):

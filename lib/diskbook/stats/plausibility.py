@@ -145,9 +145,7 @@ def doubts(
 
 
 def one_rate(cells: pd.DataFrame) -> list[Doubt]:
-    """Cells of which another depth gives the same rate, and no limit that was named explains it.
-
-    """
+    """Cells of which another depth gives the same rate, and no limit that was named explains it."""
     if "one_rate" not in cells:
         return []
     names = ["arm", "workload", "one_rate"]

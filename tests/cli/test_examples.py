@@ -24,7 +24,7 @@ from click.testing import CliRunner
 from diskbook import cli
 from diskbook.batch.stores import address, push
 from diskbook.cli.output import HEAD
-from diskbook.cloud.azure.recording import pack
+from diskbook.cloud.azure import recording
 from diskbook.facts import paths
 from diskbook.measure.runs import pipeline, sample, stage
 from diskbook.results.run import Run
@@ -97,7 +97,7 @@ def _stop_short(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pipeline, "execute", ended)
     patch.setattr(stage, "executing", lambda *asked: contextlib.nullcontext())
     patch.setattr(sample, "make", lambda name: ended(Run(paths.RUNS / f"sample-{name}")))
-    patch.setattr(pack, "pack", lambda run: SimpleNamespace(words="packed"))
+    patch.setattr(recording, "pack", lambda run: SimpleNamespace(words="packed"))
     patch.setattr(
         lifecycle, "start", lambda name, **options: SimpleNamespace(endpoint="https://x", folder=Path())
     )

@@ -347,10 +347,10 @@ def record(name: str) -> None:
 
     Start the run with --record, here and as the same user. Only then are pseudonyms the same everywhere.
     """
-    from diskbook.cloud.azure.recording import pack
+    from diskbook.cloud.azure import recording
     from diskbook.results import run as runs
 
-    click.echo(pack.pack(runs.open_run(name)).words)
+    click.echo(recording.pack(runs.open_run(name)).words)
 
 
 @click.command(

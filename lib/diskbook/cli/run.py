@@ -168,7 +168,7 @@ def _note(
 ) -> None:
     """Say what is run, and keep in the manifest what later stages go by."""
     from diskbook.cloud import connect
-    from diskbook.cloud.azure.recording import pack
+    from diskbook.cloud.azure import recording
     from diskbook.design.vocabulary import Provenance
     from diskbook.measure.runs import begin, debug
     from diskbook.report.analysis import needs
@@ -183,7 +183,7 @@ def _note(
         folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
     if options["record"]:
-        pack.begin(folder)
+        recording.begin(folder)
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
     click.echo("\n".join([show_run.target_text(folder.manifest), *needs.missing(folder.scenario)]))

@@ -1,6 +1,7 @@
 """Make the clients of a run for its cloud, and decide what a run on Azure or on own hosts uses."""
 
 import contextlib
+import ipaddress
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,9 +12,9 @@ from azure.core import AzureClouds
 from azure.mgmt.core.tools import get_arm_endpoints
 
 from diskbook.cloud import kinds
-from diskbook.cloud.azure import private, signin, ssh_source
+from diskbook.cloud.azure import private, signin
 from diskbook.cloud.azure.clients import Clients, Cloud
-from diskbook.cloud.azure.recording.pack import recorder_of
+from diskbook.cloud.azure.recording import recorder_of
 from diskbook.design.model import PUBLIC, Network, Scenario
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError, UsageError
@@ -57,7 +58,7 @@ def choose_azure(asked: Mapping[str, Any], region: str, network: Network = PUBLI
 def _ssh_source(given: str | None, network: Network) -> str:
     """From where machines let in SSH: the caller's addresses, or in a private network that network."""
     if not network.is_private:
-        return ssh_source.find(given)
+        return find_ssh_source(given)
     if given:
         raise UsageError(
             "machines in a private network let in SSH from that network alone; leave --ssh-source out"
@@ -157,7 +158,7 @@ def _recorded(manifest: Mapping[str, Any]) -> dict[str, Any]:
     check_endpoint(used.get("endpoint"))
     if used.get("ssh_source") == private.SSH_SOURCE:
         return dict(used)
-    return {**used, "ssh_source": ssh_source.cidr(str(used.get("ssh_source")), "the run's manifest")}
+    return {**used, "ssh_source": ssh_cidr(str(used.get("ssh_source")), "the run's manifest")}
 
 
 def check_endpoint(endpoint: str | None) -> None:
@@ -198,3 +199,63 @@ def _endpoint() -> str | None:
     if ca and not Path(ca).is_file():
         raise UsageError(f"{ENDPOINT_CA}: there is no file {ca}; name a PEM file of certificates to trust")
     return endpoint
+
+
+SSH_SOURCE = "DISKBOOK_SSH_SOURCE"
+_WIDEST = 16  # bits: what one organisation has; wider is as good as everyone
+_EXAMPLE = 'for example "203.0.113.7" (your address as others see it)'
+_OPEN = f"would open the machines to everyone; name your address, {_EXAMPLE}"
+
+_NEVER_SEEN = {
+    "a private network": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"),
+    "the network within a provider": ("100.64.0.0/10",),
+    "this machine itself": ("127.0.0.0/8", "0.0.0.0/8"),
+    "one link": ("169.254.0.0/16",),
+    "no single machine": ("224.0.0.0/4", "240.0.0.0/4"),
+}
+
+
+def find_ssh_source(given: str | None = None) -> str:
+    """Return the addresses to let in, as a CIDR: from the parameter, or else from the environment.
+
+    Raises UsageError when none is named, or it would admit everyone or nobody.
+    """
+    named = os.environ.get(SSH_SOURCE, "").strip()
+    for text, where in ((given, "--ssh-source"), (named, SSH_SOURCE)):
+        if text:
+            return ssh_cidr(text, where)
+    raise UsageError(
+        f"say from where the machines may be reached by SSH, with --ssh-source or {SSH_SOURCE}, {_EXAMPLE}; "
+        "otherwise they would be open to everyone"
+    )
+
+
+def ssh_cidr(text: str, where: str = SSH_SOURCE) -> str:
+    """Check one address or network, and return it as a CIDR; a bare address becomes /32.
+
+    Raises UsageError when it is none, is IPv6, or would admit everyone or nobody.
+    """
+    if text.strip().lower() in ("*", "any", "internet"):
+        raise UsageError(
+            f"{where}: '{text}' would open the machines to everyone; name your address, {_EXAMPLE}"
+        )
+    try:
+        network = ipaddress.ip_network(text.strip(), strict=False)
+    except ValueError:
+        raise UsageError(f"{where}: '{text}' is neither an address nor a network; write {_EXAMPLE}") from None
+    if network.version != 4:
+        raise UsageError(
+            f"{where}: {network} is IPv6, and the machines have IPv4 addresses only, so nobody could get in; "
+            f"name your IPv4 address, {_EXAMPLE}"
+        )
+    if network.prefixlen < _WIDEST:
+        raise UsageError(
+            f"{where}: {network} would open the machines to everyone; name your address, {_EXAMPLE}"
+        )
+    for what, ranges in _NEVER_SEEN.items():
+        if any(network.network_address in ipaddress.ip_network(known) for known in ranges):
+            raise UsageError(
+                f"{where}: {network} belongs to {what} and is never what Azure sees, so nobody could get in; "
+                f"name your public address, {_EXAMPLE}"
+            )
+    return str(network)

@@ -21,7 +21,7 @@ from azure.core.settings import settings
 from azure.mgmt.core.tools import get_arm_endpoints
 
 from diskbook.cloud import connect
-from diskbook.cloud.azure import expiry, images, monitor, offers, preflight, refusals, signin, ssh_source
+from diskbook.cloud.azure import expiry, monitor, offers, preflight, refusals, signin
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.cloud.kinds import Asked, Check, State, look, not_asked
 from diskbook.cost import budget, estimate as cost_estimate, retail
@@ -91,7 +91,7 @@ def checks(scenario: Scenario, asked: Asked, today: date) -> list[Check]:
     """Look at all of it; what rests on something that failed is not asked."""
     rows = [
         look("folder of runs", runs_folder),
-        look("SSH source", lambda: ssh_source.find(asked.ssh_source)),
+        look("SSH source", lambda: connect.find_ssh_source(asked.ssh_source)),
     ]
     if (host := asked.try_ssh) is not None:
         rows.append(look("way to port 22", lambda: _try_ssh(host)))
@@ -247,8 +247,8 @@ def _providers(clients: Clients, scenario: Scenario) -> str:
 
 def _images(clients: Clients, scenario: Scenario) -> str:
     traits = {machine.size: offers.traits(machine.size, None) for machine in scenario.machine}
-    names = sorted(images.needed(scenario, traits))
-    versions = [f"{name} {images.latest(clients, scenario.region, name)}" for name in names]
+    names = sorted(offers.images_needed(scenario, traits))
+    versions = [f"{name} {offers.latest_image(clients, scenario.region, name)}" for name in names]
     return ", ".join(versions)
 
 

@@ -20,8 +20,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from diskbook.cloud.azure.recording import pseudonyms
-from diskbook.cloud.azure.recording.pseudonyms import GIVEN
+from diskbook.cloud.azure import pseudonyms
+from diskbook.cloud.azure.pseudonyms import GIVEN
 from diskbook.facts import archives
 
 _LEAST = 5  # characters of an original that is looked for within other words

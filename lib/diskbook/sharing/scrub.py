@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from diskbook.cloud.azure.recording import pack
-from diskbook.cloud.azure.recording.pseudonyms import Pseudonyms, is_pseudonym
-from diskbook.cloud.azure.recording.scrub import Scrubber
+from diskbook.cloud.azure import recording
+from diskbook.cloud.azure.pseudonyms import Pseudonyms, is_pseudonym
+from diskbook.cloud.azure.scrub import Scrubber
 from diskbook.facts import client
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
@@ -116,10 +116,12 @@ class RunScrubber(Scrubber):
 def scrubber_of(run: Run) -> RunScrubber:
     """Make the scrubber of a run, taught by its manifest and ledger what is private and what is its own."""
     names = Named(bytes.fromhex(client.sign("record", run.name)))
-    for original, kind in pack.originals(run.manifest):
+    for original, kind in recording.originals(run.manifest):
         names.keep_out(original, kind)
     own = {word for word in _own_words(run) if not _holds_known(names, word)}
-    scrubber = RunScrubber(names, pack.vocabulary(run.manifest) | own | set(_WORDS), pack.azures_words())
+    scrubber = RunScrubber(
+        names, recording.vocabulary(run.manifest) | own | set(_WORDS), recording.azures_words()
+    )
     for learned in (run.manifest, *run.ledger()):
         scrubber.json({key: value for key, value in learned.items() if key != "files"})
     for original in [text for text in names.originals if text.casefold() not in own]:

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook import __version__
-from diskbook.cloud.azure.recording.pseudonyms import GIVEN
+from diskbook.cloud.azure.pseudonyms import GIVEN
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import client, files
 from diskbook.facts.digits import csv_text

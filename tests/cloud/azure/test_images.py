@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.cloud.azure import images
+from diskbook.cloud.azure import offers
 from diskbook.design import scenario_file
 from diskbook.facts import arm
 from diskbook.facts.errors import DiskbookError
@@ -35,24 +35,24 @@ def _clients(*names: str) -> tuple[Any, list[tuple[str, ...]]]:
 
 
 def test_the_newest_version_is_the_newest_by_number() -> None:
-    assert images.newest(["24.04.9", "24.04.10", "latest", "24.03.99"]) == "24.04.10"
-    assert images.newest(["latest"]) is None
+    assert offers.newest_version(["24.04.9", "24.04.10", "latest", "24.03.99"]) == "24.04.10"
+    assert offers.newest_version(["latest"]) is None
 
 
 def test_a_run_asks_once_and_a_resumed_one_keeps_what_its_manifest_has() -> None:
     scenario, run = scenario_file.load("zone-disks"), _Run()
     clients, asked = _clients("1.0.9", "1.0.10")
-    assert images.versions(clients, run, scenario, "westeurope") == {"linux": "1.0.10"}  # type: ignore[arg-type]
+    assert offers.image_versions(clients, run, scenario, "westeurope") == {"linux": "1.0.10"}  # type: ignore[arg-type]
     assert asked == [("westeurope", "Canonical", "ubuntu-24_04-lts", "server")]
     newer, more = _clients("1.0.11")
-    assert images.versions(newer, run, scenario, "westeurope") == {"linux": "1.0.10"}  # type: ignore[arg-type]
+    assert offers.image_versions(newer, run, scenario, "westeurope") == {"linux": "1.0.10"}  # type: ignore[arg-type]
     assert not more
 
 
 def test_a_region_without_the_image_is_said() -> None:
     clients, _ = _clients()
     with pytest.raises(DiskbookError, match="westeurope lists no version of the image Canonical:ubuntu"):
-        images.versions(clients, _Run(), scenario_file.load("zone-disks"), "westeurope")  # type: ignore[arg-type]
+        offers.image_versions(clients, _Run(), scenario_file.load("zone-disks"), "westeurope")  # type: ignore[arg-type]
 
 
 def test_the_emulated_azure_lists_versions_as_the_sdk_reads_them(plane: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import paramiko
 import pytest
 
-from diskbook.cloud.azure import inspect
+from diskbook.cloud.azure import create
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import Output, UnreachableError
 from diskbook.tools import registry
@@ -17,7 +17,7 @@ from diskbook.tools import registry
 def _advice(cause: Exception, private: bool = False) -> str:
     error = UnreachableError("machine r1-vm1 cannot be reached")
     error.__cause__ = cause
-    return inspect.advice(error, "203.0.113.7/32", private=private)
+    return create.unreachable_advice(error, "203.0.113.7/32", private=private)
 
 
 @pytest.mark.parametrize("cause", [TimeoutError("timed out"), ConnectionRefusedError("refused")])
@@ -45,5 +45,5 @@ def test_a_machine_that_is_not_set_up(status: int, said: str) -> None:
         host=SimpleNamespace(name="r1-vm1"), run=lambda command, timeout_s: output
     )
     with pytest.raises(DiskbookError, match="'cloud-init status --long'") as caught:
-        inspect._linux_software(connection, registry.TOOLS["fio"])
+        create._linux_software(connection, registry.TOOLS["fio"])
     assert said in str(caught.value)

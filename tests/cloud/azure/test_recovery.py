@@ -12,8 +12,7 @@ import psutil
 import pytest
 
 from diskbook.cloud.azure import private
-from diskbook.cloud.azure.attach import group_and_name
-from diskbook.cloud.azure.recovery import Recovery
+from diskbook.cloud.azure.attach import Recovery, group_and_name
 from diskbook.cloud.connect import clients_of
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import private_access

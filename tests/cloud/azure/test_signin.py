@@ -13,7 +13,7 @@ import pytest
 
 from diskbook.cli import main
 from diskbook.cloud import connect
-from diskbook.cloud.azure import refusals, signin, ssh_source
+from diskbook.cloud.azure import refusals, signin
 from diskbook.cloud.azure.clients import Clients, Cloud
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import stages
@@ -253,7 +253,7 @@ def test_a_name_is_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_address_becomes_a_network(text: str, cidr: str) -> None:
-    assert ssh_source.cidr(text) == cidr
+    assert connect.ssh_cidr(text) == cidr
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_an_address_becomes_a_network(text: str, cidr: str) -> None:
 )
 def test_a_source_that_admits_everyone_or_nobody(text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        ssh_source.cidr(text, "--ssh-source")
+        connect.ssh_cidr(text, "--ssh-source")
     assert str(caught.value).startswith("--ssh-source: ") and said in str(caught.value)
 
 

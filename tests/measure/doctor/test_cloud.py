@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from diskbook.cli import main
-from diskbook.cloud.azure import images, signin
+from diskbook.cloud.azure import offers, signin
 from diskbook.cloud.kinds import Check, State
 from diskbook.cost import retail
 from diskbook.design import scenario_file
@@ -105,7 +105,7 @@ FAILURES: dict[str, tuple[str, Callable[[World, pytest.MonkeyPatch], None], tupl
     "size": ("sizes and disks", _closed, ("does not offer this subscription", "take ")),
     "lists": ("sizes and disks", _refuse("/skus$", 409, "Conflict"), ("Conflict: No.",)),
     "quota": ("quota", _offer(quotas={"cores": 10}), ("needs 12 vCPUs (cores)", "ask for 12")),
-    "images": ("images", lambda plane, patch: patch.setattr(images, "newest", lambda names: None),
+    "images": ("images", lambda plane, patch: patch.setattr(offers, "newest_version", lambda names: None),
                ("lists no version of the image", "take another region")),
     "prices": ("prices", _variable(retail.ENDPOINT, "http://127.0.0.1:9/prices"),
                ("gave no prices", "let this machine out to http://127.0.0.1:9/prices")),

@@ -34,7 +34,7 @@ from azure.core.credentials import AccessToken, AccessTokenInfo
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.core.rest import HttpRequest
 
-from diskbook.cloud.azure.recording.recorder import Recorder, RecordingTransport
+from diskbook.cloud.azure.recording import Recorder, RecordingTransport
 from diskbook.cloud.azure.retry import POLL_S, BoundedRetryPolicy, RequestCount, ScaledTransport, Tell
 from diskbook.design.vocabulary import Provenance
 

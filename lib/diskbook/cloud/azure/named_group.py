@@ -19,7 +19,7 @@ from azure.core.exceptions import AzureError, ResourceNotFoundError
 
 from diskbook.cloud.azure import expiry, inventory, refusals, witness
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.operation import operation
+from diskbook.cloud.azure.refusals import operation
 from diskbook.facts.errors import DiskbookError
 from diskbook.results import session
 from diskbook.results.run import Run

@@ -7,16 +7,20 @@ machines come from resource SKUs and a dated burst table, those of disks from re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from types import MappingProxyType
 from typing import Any
 
 from azure.core.rest import HttpRequest
 
+from diskbook.cloud.azure import requests
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design import azure_rules
+from diskbook.design.azure_rules import NOTHING_KNOWN, Traits
 from diskbook.design.model import Disk, Scenario
-from diskbook.facts import catalog, disk_options
+from diskbook.facts import arm, catalog, disk_options
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MB
+from diskbook.results.run import Run
 
 SKUS_API = "2021-07-01"
 Row = Mapping[str, Any]
@@ -327,3 +331,61 @@ def _of_size(offer: Offer) -> Size:
         traits(offer.name, offer),
         differences(offer),
     )
+
+
+def image_versions(
+    clients: Clients,
+    run: Run,
+    scenario: Scenario,
+    region: str,
+    traits: Mapping[str, Traits] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Return the version of each image that a run needs, by its name in `arm.IMAGES`.
+
+    Those that its manifest has are kept; others are asked for and written there. `traits` are those of the
+    sizes of its machines, by name.
+
+    Raises DiskbookError when a region lists no version of an image.
+    """
+    known: dict[str, str] = dict(run.manifest.get("images") or {})
+    missing = sorted(images_needed(scenario, traits) - known.keys())
+    if missing:
+        known |= {name: latest_image(clients, region, name) for name in missing}
+        run.update_manifest(images=known)
+    return known
+
+
+def images_needed(scenario: Scenario, traits: Mapping[str, Traits] = MappingProxyType({})) -> set[str]:
+    """Names in `arm.IMAGES` of the images that a scenario's machines are made from."""
+    return {
+        requests.image_of(
+            machine, traits.get(machine.size, NOTHING_KNOWN), pooled=scenario.is_pooled(machine.name)
+        )
+        for machine in scenario.machine
+    }
+
+
+def latest_image(clients: Clients, region: str, name: str) -> str:
+    """Ask for the newest_version version of an image of `arm.IMAGES` that a region lists.
+
+    Raises DiskbookError when it lists none.
+    """
+    image = arm.IMAGES[name]
+    listed = clients.compute.virtual_machine_images.list(
+        region, image["publisher"], image["offer"], image["sku"]
+    )
+    version = newest_version(str(item.name) for item in listed)
+    if version is None:
+        words = ":".join(image.values())
+        raise DiskbookError(f"region {region} lists no version of the image {words}; take another region")
+    return version
+
+
+def newest_version(names: Iterable[str]) -> str | None:
+    """Newest of image_versions such as "24.04.202511100", number by number; None where there is none."""
+    numbered = [(tuple(map(int, name.split("."))), name) for name in names if _is_version(name)]
+    return max(numbered)[1] if numbered else None
+
+
+def _is_version(name: str) -> bool:
+    return all(part.isdecimal() for part in name.split("."))

@@ -13,10 +13,10 @@ from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
 
-from diskbook.cloud.azure import images, keys, offers
+from diskbook.cloud.azure import keys, offers
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.create import Maker, Place
-from diskbook.cloud.azure.operation import operation
+from diskbook.cloud.azure.refusals import operation
 from diskbook.design.model import Disk, Machine, Scenario
 from diskbook.facts.rules import ULTRA
 from diskbook.results.run import Run
@@ -197,7 +197,7 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
 
 def _images(maker: Maker, scenario: Scenario, has: Mapping[str, Any]) -> dict[str, str]:
     traits = {name: size.traits for name, size in has["sizes"].items()}
-    return images.versions(maker.clients, maker.run, scenario, maker.place.region, traits)
+    return offers.image_versions(maker.clients, maker.run, scenario, maker.place.region, traits)
 
 
 def _disk(maker: Maker, spec: Disk, name: str, has: Mapping[str, Any]) -> dict[str, Any]:

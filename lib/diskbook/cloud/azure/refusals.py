@@ -6,8 +6,10 @@ network provider are from its documentation and were not seen in real answers. A
 too, where azure-identity writes a page.
 """
 
+import contextlib
 import json
 import re
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,8 +17,11 @@ from typing import Any, TypeVar
 
 from azure.core.exceptions import AzureError, HttpResponseError
 
+from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.retry import Tell
 from diskbook.facts import redact
+from diskbook.facts.errors import DiskbookError
+from diskbook.results.run import Run, now_utc
 
 _ATTEMPT = re.compile(r"^\t(\w+): (.*?)(?=^\t\w+: |^To mitigate|\Z)", re.MULTILINE | re.DOTALL)
 _PAGE = re.compile(r"Attempted credentials:|^(DefaultAzure|ChainedToken)Credential failed", re.MULTILINE)
@@ -159,3 +164,37 @@ def _line(text: str) -> str:
     """One line, without queries of URLs (they carry signatures) and secrets."""
     first = " ".join(text.split())
     return redact.hide(re.sub(r"(/[^\s?'\"]*)\?[^\s'\")]+", r"\1", first))
+
+
+@contextlib.contextmanager
+def operation(run: Run, name: str, target: str, clients: Clients | None = None) -> Iterator[None]:
+    """Record the time of one control-plane operation, and put Azure's refusal into one sentence.
+
+    With `clients` given the unscaled time is recorded as well; it is only right while no other operation
+    runs. On the emulator both are the profile's own delays, not a finding about Azure.
+    """
+    started_utc, started, saved = now_utc(), time.monotonic(), clients.saved_s if clients else 0.0
+    try:
+        yield
+    except AzureError as error:
+        changed = _change_text(run, target) if name.endswith("machine") and lacks_room(error) else ""
+        reason = with_advice(error) + changed
+        raise DiskbookError(f"{name} {target}: {reason}") from error
+    real_s = time.monotonic() - started
+    unscaled_s = round(real_s + clients.saved_s - saved, 3) if clients else None
+    run.append(
+        "operation",
+        name=name,
+        target=target,
+        started_utc=started_utc,
+        real_s=round(real_s, 3),
+        unscaled_s=unscaled_s,
+    )
+
+
+def _change_text(run: Run, target: str) -> str:
+    """Say how another size or zone is taken for a machine, e.g. r1-vm1, that Azure has no room for."""
+    if run.has_trials():
+        return ". This run has trials, so it keeps its sizes and zones: another one takes a new run"
+    machine = f"'diskbook run --resume {run.name} --set machine.{target.partition('-')[2]}"
+    return f". {machine}.size=SIZE' takes another size, {machine}.zone=ZONE' another zone"

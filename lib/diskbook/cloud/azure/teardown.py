@@ -13,7 +13,7 @@ from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoun
 
 from diskbook.cloud.azure import inventory, named_group, refusals
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.operation import operation
+from diskbook.cloud.azure.refusals import operation
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
 

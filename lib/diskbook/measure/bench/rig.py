@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from diskbook.cloud.azure import private
-from diskbook.cloud.azure.attach import Attachments
+from diskbook.cloud.azure.attach import Attachments, Recovery
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.recovery import Recovery
 from diskbook.design import layout
 from diskbook.design.model import Disk, Scenario
 from diskbook.facts.units import GIB

@@ -19,10 +19,10 @@ import pytest
 from azure.core.exceptions import AzureError
 from azure.core.rest import HttpRequest
 
+from diskbook.cloud.azure import recording
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.recording import pack as record, pack as recording
-from diskbook.cloud.azure.recording.pseudonyms import spellings
-from diskbook.cloud.azure.recording.recorder import scrubbed
+from diskbook.cloud.azure.pseudonyms import spellings
+from diskbook.cloud.azure.recording import scrubbed
 from diskbook.cloud.azure.retry import ScaledTransport
 from diskbook.cloud.connect import clients_of
 from diskbook.facts.errors import DiskbookError, UsageError
@@ -94,14 +94,14 @@ def test_a_provisioning_run_is_recorded_and_nothing_of_it_is_told(monkeypatch: p
         lifecycle.start("recorded", profile="quiet", time_scale=0.0, owner=True)
         scenario, emulator = str(SCENARIOS / "small.toml"), {"name": "recorded"}
         run = stages.begin("contoso-secret", scenario, "emulator", "quick", emulator=emulator)
-        record.begin(run)
+        recording.begin(run)
         stages.provision(run)
         for secret in PLANTED:
             _plant(clients_of(run), secret)
         originals = {*_originals(sent, run), *PLANTED}
         stages.teardown(run)
         lifecycle.stop("recorded")
-        packed = record.pack(run)
+        packed = recording.pack(run)
         text = contents(packed.path) + packed.words.partition("\n")[2]
         written = gzip.decompress((run.folder / "arm.jsonl.gz").read_bytes()).decode()
         assert leftovers(Path(name)) == []
@@ -146,13 +146,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 def test_a_run_without_a_record_says_so(run: Run) -> None:
     with pytest.raises(UsageError, match=r"run r1 has no arm\.jsonl\.gz: begin a run with --record"):
-        record.pack(run)
+        recording.pack(run)
 
 
 def test_a_record_that_is_damaged_says_so(run: Run) -> None:
     run.append_bytes("arm.jsonl.gz", gzip.compress(b"{}\n")[:-3])
     with pytest.raises(DiskbookError, match=r"arm\.jsonl\.gz is damaged"):
-        record.pack(run)
+        recording.pack(run)
 
 
 def test_a_run_of_somebody_else_is_not_packed(run: Run) -> None:
@@ -160,17 +160,17 @@ def test_a_run_of_somebody_else_is_not_packed(run: Run) -> None:
     path = run.folder / "manifest.json"
     path.write_text(path.read_text().replace('"azure"', '"emulator"'))
     with pytest.raises(DiskbookError, match="was not begun by you on this computer"):
-        record.pack(run)
+        recording.pack(run)
 
 
 def test_a_run_on_own_hosts_has_nothing_to_record(run: Run) -> None:
     run.update_manifest(cloud="inventory")
     with pytest.raises(UsageError, match="a run on hosts of your own has none"):
-        record.begin(run)
+        recording.begin(run)
 
 
 def test_a_name_that_is_learned_late_is_replaced_in_earlier_messages(run: Run) -> None:
-    record.begin(run)
+    recording.begin(run)
     rows = [
         {"method": "GET", "message": "fabrikam is locked", "replaced": {}, "names": []},
         {"method": "GET", "message": "fine", "url": "/subscriptions/s/resourceGroups/fabrikam"},
@@ -178,7 +178,7 @@ def test_a_name_that_is_learned_late_is_replaced_in_earlier_messages(run: Run) -
     for row in rows:
         run.append_bytes("arm.jsonl.gz", gzip.compress(json.dumps(row).encode() + b"\n"))
     run.update_manifest(resource_groups=[{"name": "fabrikam", "deleted_utc": None}])
-    text = contents(record.pack(run).path)
+    text = contents(recording.pack(run).path)
     assert "fabrikam" not in text and "is locked" in text
 
 
@@ -186,7 +186,7 @@ def test_what_one_exchange_teaches_is_replaced_in_all_and_no_kind_names_anybody(
     """Also of a record whose kinds are what they were before there was a closed list of them."""
     tenant, name = "9b2d7a3c-0000-4f00-a000-123456789abc", "anna"
     run.update_manifest(scenario={**run.manifest["scenario"], "title": f"asked by {name}"})
-    record.begin(run)
+    recording.begin(run)
     made = recording.scrubber_of(run).names.give(name, "userName")
     rows: list[dict[str, Any]] = [
         {"method": "GET", "message": f"the disk is locked by {name}"},
@@ -200,7 +200,7 @@ def test_what_one_exchange_teaches_is_replaced_in_all_and_no_kind_names_anybody(
     ]
     for row in rows:
         run.append_bytes("arm.jsonl.gz", gzip.compress(json.dumps(row).encode() + b"\n"))
-    pack = record.pack(run)
+    pack = recording.pack(run)
     text = contents(pack.path) + pack.words.partition("\n")[2]
     assert not [each for each in (name, tenant, "contoso") if each in text.casefold()]
     assert "the disk is locked by" in text and "has no quota" in text
@@ -216,7 +216,7 @@ def test_names_of_a_company_network_are_replaced(run: Run) -> None:
         "bastion_group": "fabrikam-hub",
     }
     run.update_manifest(scenario={**run.manifest["scenario"], "network": network})
-    record.begin(run)
+    recording.begin(run)
     names = (
         "northwind",
         "contoso-net",
@@ -228,6 +228,6 @@ def test_names_of_a_company_network_are_replaced(run: Run) -> None:
     )
     row = {"method": "GET", "message": f"no way to {', '.join(names)} from {network['subnet']}"}
     run.append_bytes("arm.jsonl.gz", gzip.compress(json.dumps(row).encode() + b"\n"))
-    text = contents(record.pack(run).path)
+    text = contents(recording.pack(run).path)
     assert not [name for name in names if name in text]
     assert "Microsoft.Network" in text

@@ -1,6 +1,6 @@
 """`diskbook run --record` and `diskbook record`: a run's exchanges with Azure, in one file to send.
 
-The exchanges are scrubbed before they are written (`recorder`), and again when they are packed, with all
+The exchanges are scrubbed before they are written, and again when they are packed, with all
 names that the whole run has shown. So a name that first appears late is replaced in earlier messages too.
 The record knows from the start whose names are replaced, and which words may stay.
 """
@@ -14,23 +14,117 @@ import json
 import os
 import re
 import socket
+import threading
+import time
 import tomllib
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import azure.core
+from azure.core.exceptions import AzureError
 
-from diskbook.cloud.azure.recording import recorder
-from diskbook.cloud.azure.recording.pseudonyms import GIVEN, Pseudonyms, kind_of
-from diskbook.cloud.azure.recording.scrub import Scrubber
+from diskbook.cloud.azure import pseudonyms
+from diskbook.cloud.azure.pseudonyms import GIVEN, Pseudonyms, kind_of
+from diskbook.cloud.azure.retry import ScaledTransport
+from diskbook.cloud.azure.scrub import Scrubber
 from diskbook.facts import archives, arm, catalog, client, paths, redact
 from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.units import now_utc
 from diskbook.results.run import Run
+
+FILE = "arm.jsonl.gz"
+KEY = "record"  # of the manifest: whether exchanges are recorded
+
+
+class Recorder:
+    """Writes exchanges into a run's folder; safe to share between threads and processes.
+
+    - `append`: appends bytes to a file of the run (`Run.append_bytes`).
+    """
+
+    def __init__(self, append: Callable[[str, bytes], Any], scrubber: Scrubber) -> None:
+        self._append = append
+        self._scrubber = scrubber
+        self._lock = threading.Lock()
+        self._listed: set[str] = set()  # pseudonyms whose kind stands in the file
+
+    def exchange(self, request: Any, send: Callable[[], Any]) -> Any:
+        """Send a request, and record it with its answer, or with the error that came instead."""
+        started, began_utc = time.monotonic(), now_utc()
+        asked = {"method": request.method, "url": request.url, "headers": request.headers}
+        row: dict[str, Any] = {"time_utc": began_utc, **asked, "body": _sent(request)}
+        try:
+            answer = send()
+            row |= {"status": answer.status_code, "answer_headers": answer.headers, "answer": _read(answer)}
+        except AzureError as error:
+            row |= {"error": type(error).__name__, "message": str(error)}
+            raise
+        finally:
+            self._write({**row, "seconds": round(time.monotonic() - started, 3)})
+        return answer
+
+    def _write(self, row: dict[str, Any]) -> None:
+        with self._lock:
+            names = self._scrubber.names
+            clean = scrubbed(row, self._scrubber)
+            new = {name: kind for name, kind in names.kinds.items() if name not in self._listed}
+            line = json.dumps({**clean, "replaced": new}, separators=(",", ":")) + "\n"
+            self._append(FILE, gzip.compress(line.encode(), mtime=0))
+            self._listed |= new.keys()
+
+
+def scrubbed(row: Mapping[str, Any], scrubber: Scrubber) -> dict[str, Any]:
+    """Return a row of the record without what could name somebody; a row that is scrubbed stays as it is."""
+    clean: dict[str, Any] = {}
+    public = pseudonyms.is_catalogue(str(row.get("method")), str(row.get("url")))
+    for key, value in row.items():
+        if key == "url":
+            clean[key] = scrubber.url(value)
+        elif key in ("headers", "answer_headers"):
+            clean[key] = scrubber.headers(value)
+        elif key in ("body", "answer"):
+            clean[key] = _body(value, scrubber, public and key == "answer")
+        else:
+            clean[key] = scrubber.prose(value) if key == "message" else value
+    return clean
+
+
+def _body(value: Any, scrubber: Scrubber, public: bool) -> Any:
+    if isinstance(value, bytes):
+        return scrubber.body(value, public)
+    return scrubber.catalogue(value) if public else scrubber.json(value)
+
+
+def _sent(request: Any) -> bytes:
+    """Body of a request; what is sent as a stream is not read."""
+    content = getattr(request, "content", None) or getattr(request, "body", None)
+    return content.encode() if isinstance(content, str) else content if isinstance(content, bytes) else b""
+
+
+def _read(answer: Any) -> bytes:
+    """Body of an answer, which keeps what was read for whoever reads it next."""
+    content: bytes = answer.read() if hasattr(answer, "read") else answer.body()
+    return content
+
+
+class RecordingTransport(ScaledTransport):
+    """A transport that records what it sends, retries and polls included."""
+
+    def __init__(self, recorder: Recorder, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._recorder = recorder
+
+    def send(self, request: Any, **kwargs: Any) -> Any:
+        """Send one request, and record it."""
+        return self._recorder.exchange(
+            request, lambda: super(RecordingTransport, self).send(request, **kwargs)
+        )
+
 
 _VALUE = re.compile(r'^    [A-Z]\w* = "(.+)"$|rest_field\(\s*name="(\w+)"', re.MULTILINE)
 """Values and names of fields in the files of Azure's SDK."""
@@ -54,9 +148,9 @@ def scrubber_of(run: Run) -> Scrubber:
     return Scrubber(names, vocabulary(run.manifest), azures_words())
 
 
-def recorder_of(run: Run) -> recorder.Recorder | None:
+def recorder_of(run: Run) -> Recorder | None:
     """Return the recorder of a run that is to be recorded, None for others."""
-    return recorder.Recorder(run.append_bytes, scrubber_of(run)) if run.manifest.get(recorder.KEY) else None
+    return Recorder(run.append_bytes, scrubber_of(run)) if run.manifest.get(KEY) else None
 
 
 def originals(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -139,7 +233,7 @@ def begin(run: Run) -> None:
     """Have the exchanges of a run recorded from now on; UsageError where there are none."""
     if run.manifest["cloud"] == "inventory":
         raise UsageError("--record keeps exchanges with Azure, and a run on hosts of your own has none")
-    run.update_manifest(**{recorder.KEY: True})
+    run.update_manifest(**{KEY: True})
 
 
 def pack(run: Run) -> Pack:
@@ -148,16 +242,16 @@ def pack(run: Run) -> Pack:
     Raises UsageError when the run was not recorded. Raises DiskbookError when it was not begun here, so that
     its pseudonyms cannot be known, or the record is damaged.
     """
-    if not (run.folder / recorder.FILE).exists():
-        raise UsageError(f"run {run.name} has no {recorder.FILE}: begin a run with --record")
+    if not (run.folder / FILE).exists():
+        raise UsageError(f"run {run.name} has no {FILE}: begin a run with --record")
     run.check_signed()
-    rows = _rows(run.folder / recorder.FILE)
+    rows = _rows(run.folder / FILE)
     scrubber = scrubber_of(run)
     for row in rows:
         row.pop("names", None)  # of records made before all that was replaced was known
         scrubber.names.kinds |= {name: kind_of(kind) for name, kind in row.pop("replaced", {}).items()}
     manifest = json.dumps(scrubber.json(run.manifest), indent=1)
-    lines = [json.dumps(recorder.scrubbed(row, scrubber)) for row in rows]
+    lines = [json.dumps(scrubbed(row, scrubber)) for row in rows]
     listed = _listed(scrubber.names, "\n".join([manifest, *lines]))
     parts = {"arm.jsonl": "\n".join([*lines, ""]), "manifest.json": manifest, "replaced.csv": _csv(listed)}
     content = {name: text.encode() for name, text in parts.items()}

@@ -1,1 +1,0 @@
-"""`--record` and `diskbook record`: each exchange with Azure, kept with pseudonyms for what is private."""

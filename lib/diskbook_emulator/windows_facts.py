@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from diskbook.hosts.windows_setup import FACTS
+from diskbook.hosts.powershell import SETUP_FACTS
 from diskbook_emulator.windows_xml import version
 
 SYSTEM = "Windows Server (emulated on Linux)"
@@ -11,7 +11,7 @@ SYSTEM = "Windows Server (emulated on Linux)"
 
 def main() -> int:
     """Answer the one script that `windows_powershell` does not know; returns its exit status."""
-    if sys.argv[-1].strip() != FACTS.strip():
+    if sys.argv[-1].strip() != SETUP_FACTS.strip():
         print("the emulated PowerShell knows only the scripts of diskbook", file=sys.stderr)
         return 1
     release = subprocess.run(["fio", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 from diskbook import cli
 from diskbook.batch.stores import address, push
-from diskbook.cli.output import HEAD
+from diskbook.cli.options import HEAD
 from diskbook.cloud.azure import recording
 from diskbook.facts import paths
 from diskbook.measure.runs import pipeline, sample, stage

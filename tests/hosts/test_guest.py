@@ -11,7 +11,7 @@ import pytest
 
 from diskbook.hosts import guest
 from diskbook.hosts.device import Device
-from diskbook.hosts.own_host import LocalConnection
+from diskbook.hosts.stage import LocalConnection
 
 # As a machine with a virtio disk answered, and as Linux documents it of NVMe.
 VIRTIO = """kernel Linux 6.18.44

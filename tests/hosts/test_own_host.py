@@ -8,7 +8,7 @@ import pytest
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.jobs import JobLost
-from diskbook.hosts.own_host import LocalConnection, in_folder
+from diskbook.hosts.stage import LocalConnection, in_folder
 from support.emulated import soon
 
 pytestmark = pytest.mark.emulator

@@ -8,17 +8,16 @@ import pytest
 
 from diskbook.cloud.azure import requests
 from diskbook.facts import paths
-from diskbook.hosts import windows_setup
-from diskbook.hosts.powershell import SCRIPTS, script
-from support import powershell
+from diskbook.hosts.powershell import SCRIPTS, SETUP_FACTS, script, setup_script
+from support.powershell import syntax_errors
 
 FILES = sorted((paths.ROOT / "lib").rglob("*.ps1"))
 TEXTS = {
     **{path.name: path.read_text("utf-8") for path in FILES},
     **{f"script {name}": script(name, name="a'b", number=1) for name in SCRIPTS},
-    "set-up": windows_setup.setup_script(),
+    "set-up": setup_script(),
     "set-up with expiry": requests.windows_setup_script("2026-11-21T01:40:00+00:00"),
-    "facts": windows_setup.FACTS,
+    "facts": SETUP_FACTS,
 }
 
 
@@ -29,12 +28,12 @@ def test_all_scripts_of_the_package_are_looked_at() -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_script_parses(name: str) -> None:
-    assert powershell.syntax_errors(TEXTS[name]) == []
+    assert syntax_errors(TEXTS[name]) == []
 
 
 @pytest.mark.parametrize(
     "mistake", ["\nif ($true {\n", "\n$x = @{ a = 1\n", "\nforeach ($a $b) { $a }\n", "\n'open\n"]
 )
 def test_a_planted_mistake_is_noticed_in_every_script(mistake: str) -> None:
-    unnoticed = [name for name, text in TEXTS.items() if not powershell.syntax_errors(text + mistake)]
+    unnoticed = [name for name, text in TEXTS.items() if not syntax_errors(text + mistake)]
     assert unnoticed == []

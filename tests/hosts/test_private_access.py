@@ -15,9 +15,8 @@ import pytest
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.paths import SSH_CONFIG
-from diskbook.hosts import private_access, tunnel, tunnel_guard
-from diskbook.hosts.private_access import Jump
-from diskbook.hosts.tunnel import Bastion, Tunnel, TunnelBroken
+from diskbook.hosts import private_access, tunnel_guard
+from diskbook.hosts.private_access import Bastion, Jump, Tunnel, TunnelBroken
 from diskbook_emulator import network
 from diskbook_emulator.jump import ALIAS, JumpHost
 from support.emulated import soon
@@ -95,7 +94,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None
 
 def test_the_command_line_is_microsofts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path, monkeypatch, "")
-    words = tunnel.command(BASTION, 50022)[1:]
+    words = private_access.tunnel_command(BASTION, 50022)[1:]
     assert words[:3] == ["network", "bastion", "tunnel"]
     assert dict(zip(words[3::2], words[4::2], strict=True)) == {
         "--name": "b",
@@ -119,7 +118,7 @@ def test_a_port_that_another_tunnel_has_taken_is_not_this_ones(
     """`az` takes seconds to listen: by then another tunnel, to another machine, may have the port."""
     stand_in(tmp_path, monkeypatch, "sleep 0.5; echo 'ERROR: the port is in use' >&2; exit 1")
     with socket.create_server(("127.0.0.1", 0)) as others:
-        monkeypatch.setattr(tunnel, "_free_port", lambda: others.getsockname()[1])
+        monkeypatch.setattr(private_access, "_free_port", lambda: others.getsockname()[1])
         with pytest.raises(TunnelBroken, match="Bastion b has ended: ERROR: the port is in use"):
             Tunnel(BASTION)
 

@@ -12,7 +12,7 @@ import pytest
 from diskbook.cloud.azure import keys
 from diskbook.design.model import Workload
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import disks as machine_disks, disks_windows, powershell, windows_setup
+from diskbook.hosts import disks as machine_disks, disks_windows, powershell
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.powershell import SCRIPTS, script
@@ -130,7 +130,7 @@ def test_only_our_own_scripts_are_answered(connection: WindowsConnection) -> Non
 
 @pytest.mark.emulator
 def test_the_machine_says_that_its_diskspd_is_emulated(connection: WindowsConnection) -> None:
-    lines = connection.check(powershell.encoded(windows_setup.FACTS)).decode().splitlines()
+    lines = connection.check(powershell.encoded(powershell.SETUP_FACTS)).decode().splitlines()
     assert "emulated" in lines[0]
     assert lines[1].startswith("2.0.21 (emulated by fio-")
 

@@ -11,9 +11,9 @@ import pytest
 
 from diskbook.cloud.azure import keys
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.hosts import own_host, stage
+from diskbook.hosts import stage
 from diskbook.hosts.ssh import Host
-from diskbook.measure.runs import leftovers, stages
+from diskbook.measure.runs import stages, sweep
 from diskbook.results import tables
 from diskbook.results.run import Run
 from diskbook_emulator.machine import Machine
@@ -99,10 +99,12 @@ def test_a_killed_run_s_files_are_swept(place: Path) -> None:
     run = begun("killed", folder=place)
     stages.provision(run)
     run.update_manifest(kept=False)
-    (leftover,) = [row for row in leftovers.find() if "run killed, not torn down" in row.text]
+    (leftover,) = [row for row in sweep.on_this_computer() if "run killed, not torn down" in row.text]
     assert leftover.goes
     leftover.remove()
-    assert list(place.iterdir()) == [] and not [row for row in leftovers.find() if "run killed" in row.text]
+    assert list(place.iterdir()) == [] and not [
+        row for row in sweep.on_this_computer() if "run killed" in row.text
+    ]
 
 
 def test_a_host_over_ssh_vanishes_comes_back_and_the_run_goes_on(
@@ -137,8 +139,8 @@ def test_what_a_host_refuses_is_told(remote: tuple[Machine, Host], tmp_path: Pat
         (replace(host, address="no-such-host.invalid"), "does not answer"),
     ):
         with pytest.raises(DiskbookError, match=sentence):
-            own_host.try_once(changed)
-    own_host.try_once(host)
+            stage.try_once(changed)
+    stage.try_once(host)
 
 
 def key_pair(folder: Path) -> tuple[str, Path]:

@@ -17,7 +17,7 @@ import pytest
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB, MIB
 from diskbook.hosts import stage, targets
-from diskbook.hosts.own_host import LocalConnection
+from diskbook.hosts.stage import LocalConnection
 from diskbook.hosts.targets import Place
 from diskbook.measure.runs import stages
 from support.own_hosts import begun, disk_folder, held, written

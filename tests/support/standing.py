@@ -40,7 +40,7 @@ def a_place() -> Iterator[Path]:
         folder = Path(name)
         (folder / "runs").mkdir()
         patch.setenv("TMPDIR", name)
-        patch.setattr("diskbook.measure.runs.scratch_folders.places", lambda: [folder])
+        patch.setattr("diskbook.measure.runs.execute_notebook.temporary_places", lambda: [folder])
         patch.setenv("DISKBOOK_RUNS", str(folder / "runs"))
         yield folder
         for one in lifecycle.status():

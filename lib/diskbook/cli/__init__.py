@@ -22,13 +22,13 @@ _SHORT = {
         "post": "results:post", "site": "results:site",
     },
     "Prepare": {
-        "plan": "plan:plan", "doctor": "doctor:doctor", "import": "results:import_", "batch": "batch:batch",
+        "plan": "plan:plan", "doctor": "plan:doctor", "import": "results:import_", "batch": "batch:batch",
         "record": "results:record", "share": "results:share",
     },
-    "Ask": {"limits": "plan:limits", "choose": "choose:choose"},
-    "Store": {"push": "stores:push", "fetch": "stores:fetch", "verify": "stores:verify"},
+    "Ask": {"limits": "plan:limits", "choose": "plan:choose"},
+    "Store": {"push": "batch:push", "fetch": "batch:fetch", "verify": "batch:verify"},
     "Upkeep": {
-        "catalog": "stores:catalog", "emulator": "diskbook.emulated.command:emulator",
+        "catalog": "batch:catalog", "emulator": "diskbook.emulated.command:emulator",
         "sample": "results:sample", "sweep": "cleanup:sweep", "tables": "results:tables",
         "teardown": "cleanup:teardown", "zone-affinity": "zone_affinity:zone_affinity",
     },

@@ -1,11 +1,13 @@
-"""`diskbook batch`: a matrix of runs, one after the other or side by side."""
+"""`diskbook batch`, a matrix of runs; and runs in object storage: `push`, `fetch`, `verify`, `catalog`."""
 
 import json
 import sys
+from pathlib import Path
 
 import click
 
-from diskbook.cli.output import examples
+from diskbook.cli import complete
+from diskbook.cli.options import examples, json_option, show, show_json
 
 
 @click.command(
@@ -66,3 +68,77 @@ def batch(
     named = {**outcome, "schema": documents.Batch.schema_name()}
     click.echo(json.dumps(named, indent=1) if as_json else summary.words(outcome, page))
     sys.exit(outcome["exit_code"])
+
+
+@click.command(epilog=examples("diskbook push my-run file:///srv/lab"))
+@click.argument("name", metavar="RUN", shell_complete=complete.runs)
+@click.argument("store", metavar="STORE")
+def push(name: str, store: str) -> None:
+    """Upload RUN to STORE.
+
+    STORE is file:///FOLDER, abfs://CONTAINER/FOLDER or s3://BUCKET/FOLDER. The upload is atomic, and raw
+    results are never replaced. Pushing again uploads only new files. The run's private key stays here.
+    """
+    from diskbook.batch import stored
+
+    click.echo(stored.push(name, store).words)
+
+
+@click.command(epilog=examples("diskbook fetch file:///srv/lab/my-run"))
+@click.argument("address", metavar="ADDRESS")
+@click.option("--unfinished", is_flag=True, help="As far as it has come, also where it is not whole.")
+@click.option("--to", "target", type=Path, metavar="FOLDER", help="Into this folder, not among the runs.")
+def fetch(address: str, unfinished: bool, target: Path | None) -> None:
+    """Download the run at ADDRESS, or update the local copy."""
+    from diskbook.batch import stored
+
+    run, changed = stored.fetch(address, unfinished, target)
+    click.echo(f"run {run.name}, folder {run.folder}" + ("" if changed else ": nothing new was there"))
+
+
+@click.command(
+    epilog=examples("diskbook verify file:///srv/lab", "diskbook verify file:///srv/lab/my-run --json")
+)
+@click.argument("place", metavar="STORE")
+@json_option
+def verify(place: str, as_json: bool) -> None:
+    """Check every file of STORE, or of one run in it, against its hash.
+
+    Ends with 1 when something is missing or was changed.
+    """
+    from diskbook.batch.stores import address, verify as verifying
+
+    runs = []
+    for run in verifying.verify(address.parse(place)):
+        runs.append(run)
+        if not as_json:
+            show(run.words)
+    if as_json:
+        from diskbook.cli import documents
+
+        n_faults = sum(len(run.faults) for run in runs)
+        show_json(documents.Verify.model_validate({"runs": runs, "n_faults": n_faults}))
+    if any(run.faults for run in runs):
+        sys.exit(1)
+
+
+@click.command(
+    epilog=examples("diskbook catalog", "diskbook catalog runs --json", "diskbook catalog file:///srv/lab")
+)
+@click.argument("place", required=False, metavar="[RUNS-FOLDER or STORE]")
+@json_option
+def catalog(place: str | None, as_json: bool) -> None:
+    """Rebuild the Parquet index of all runs in a folder or store.
+
+    The default folder is your own. A finished run joins by itself; list, compare and site read the index.
+    Rebuild it when it is damaged or from another version, or after you copied or removed runs. A rebuild
+    also puts many small files into few (docs/how-to/catalogue.md).
+    """
+    from diskbook.batch.catalogue import rebuild
+    from diskbook.cli import document_of
+
+    rebuilt = rebuild.of(place)
+    if as_json:
+        show_json(document_of.catalog(rebuilt))
+    else:
+        show(rebuilt.words)

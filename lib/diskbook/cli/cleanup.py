@@ -5,8 +5,7 @@ import sys
 import click
 
 from diskbook.cli import complete
-from diskbook.cli.options import kept, opened
-from diskbook.cli.output import examples, json_option, progress_apart, show_json
+from diskbook.cli.options import examples, json_option, kept, opened, progress_apart, show_json
 
 
 @click.command(epilog=examples("diskbook teardown my-run", "diskbook teardown file:///srv/lab/my-run"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from diskbook.cli import complete
-from diskbook.cli.output import examples, show_json
+from diskbook.cli.options import examples, show_json
 from diskbook.facts.errors import UsageError
 from diskbook.facts.units import parse_percent
 

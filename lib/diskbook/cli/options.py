@@ -1,9 +1,13 @@
-"""Options that several commands share."""
+"""Options that several commands share, and how commands print: sentences, or one JSON document alone."""
 
+from __future__ import annotations
+
+import contextlib
 import json
-from collections.abc import Callable, Collection, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -11,6 +15,10 @@ from click.core import ParameterSource
 from diskbook.cli import complete
 from diskbook.facts import paths, redact
 from diskbook.facts.errors import UsageError
+from diskbook.facts.table_writers import terminal_width, wrapped
+
+if TYPE_CHECKING:
+    from diskbook.cli.documents import Document
 
 
 def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -196,3 +204,36 @@ def kept(run: Any, place: Any, store: str | None = None) -> AbstractContextManag
     from diskbook.batch import stored
 
     return stored.kept(run, place if store is None else stored.place_of(run, store))
+
+
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON document (docs/reference/json.md) in place of sentences.",
+)
+
+
+def show(text: str) -> None:
+    """Print sentences and tables; long lines are broken between words at the terminal's width."""
+    click.echo(wrapped(text, terminal_width()))
+
+
+def show_json(document: Document) -> None:
+    """Print a document, as it is."""
+    click.echo(document.text)
+
+
+@contextlib.contextmanager
+def progress_apart(as_json: bool) -> Iterator[None]:
+    """Send to standard error what is printed on the way, where standard output is to hold JSON alone."""
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+        yield
+
+
+HEAD = "Examples:"
+
+
+def examples(*lines: str) -> str:
+    """Put command lines, as they are typed, into the form of an epilog that click does not break."""
+    return "\n".join(["\b", HEAD, *(f"  {line}" for line in lines)])

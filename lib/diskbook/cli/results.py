@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from diskbook.cli import complete
-from diskbook.cli.options import limit_names, limit_numbers
-from diskbook.cli.output import examples, json_option, progress_apart, show, show_json
+from diskbook.cli.options import (
+    examples,
+    json_option,
+    limit_names,
+    limit_numbers,
+    progress_apart,
+    show,
+    show_json,
+)
 from diskbook.facts.errors import UsageError, unknown
 
 if TYPE_CHECKING:

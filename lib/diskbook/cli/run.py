@@ -9,6 +9,7 @@ from diskbook.cli.groups import SectionedCommand
 from diskbook.cli.options import (
     cloud,
     company,
+    examples,
     expires,
     hosts,
     kept,
@@ -22,7 +23,6 @@ from diskbook.cli.options import (
     subscription,
     time_scale,
 )
-from diskbook.cli.output import examples
 from diskbook.facts.errors import UsageError
 
 _OF_CLOUDS = {

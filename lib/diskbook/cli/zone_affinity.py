@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from diskbook.cli import complete
-from diskbook.cli.output import examples
+from diskbook.cli.options import examples
 from diskbook.facts.errors import UsageError
 
 

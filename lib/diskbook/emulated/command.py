@@ -7,8 +7,7 @@ import click
 
 from diskbook.cli import complete
 from diskbook.cli.groups import SuggestingGroup
-from diskbook.cli.options import time_scale
-from diskbook.cli.output import examples, json_option, show_json
+from diskbook.cli.options import examples, json_option, show_json, time_scale
 
 
 @click.group(cls=SuggestingGroup)

@@ -9,7 +9,7 @@ from pathlib import Path
 from diskbook.cloud.azure import expiry
 from diskbook.cloud.kinds import Leftover
 from diskbook.emulated.state import emulator_name, emulator_state
-from diskbook.measure.runs.leftovers import close, has_ended, local_runs
+from diskbook.measure.runs.sweep import close, has_ended, local_runs
 from diskbook.results.run import Run
 from diskbook_emulator import folders, lifecycle
 

@@ -1,15 +1,23 @@
-"""PowerShell scripts that are run on a Windows machine: jobs, disks by LUN, marks on disks, files.
+"""PowerShell scripts that are run on a Windows machine: set-up, jobs, disks by LUN, marks on disks, files.
 
 Parameters go in front of a script as one line of JSON, so that its text is the same each time. Written from
 general knowledge of Windows and unverified there: the emulator answers these scripts, and runs no PowerShell.
+
+The set-up installs DiskSpd and OpenSSH. Client and emulator share it: the one sends the script, the other
+knows it and plays what it does.
 """
 
 import base64
 import json
 import re
 from collections.abc import Iterable, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
+
+from diskbook.tools import diskspd
+from diskbook.tools.diskspd.command import INSTALL
+from diskbook.tools.protocol import Tool
 
 FOLDER = Path(__file__).with_name("windows_scripts")
 
@@ -66,3 +74,29 @@ def encoded(text: str) -> str:
     """Build the command line that runs a script by SSH: encoded, so that no shell has quotes to take."""
     encoded = base64.b64encode(text.encode("utf-16-le")).decode()
     return f"powershell -NoProfile -NonInteractive -EncodedCommand {encoded}"
+
+
+EXTENSION = "diskbook-setup"
+COMPUTER_NAME_CHARS = 15  # NetBIOS
+# Where Azure's agent leaves customData, and where the script puts the tool.
+CUSTOM_DATA = r"C:\AzureData\CustomData.bin"
+SETUP_SCRIPT = r"C:\AzureData\diskbook-setup.ps1"
+
+
+def setup_facts(tool: Tool) -> str:
+    """Return what a machine is asked once it is set up, in PowerShell: one line each."""
+    return f"""\
+$os = Get-CimInstance Win32_OperatingSystem
+"$($os.Caption) $($os.Version)"
+{tool.install.version}
+"""
+
+
+SETUP_FACTS = setup_facts(diskspd.TOOL)
+
+
+def setup_script(appended: str = "") -> str:
+    """Return the PowerShell script that sets a machine up, with more appended; it holds no secret."""
+    text = (resources.files("diskbook.hosts") / "windows-setup.ps1").read_text("utf-8")
+    text = text.replace("@DISKSPD_URL@", INSTALL.url).replace("@DISKSPD_SHA256@", INSTALL.sha256)
+    return f"{text}\n{appended}" if appended else text

@@ -20,7 +20,7 @@ import paramiko
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import jobs, private_access
-from diskbook.hosts.tunnel import TunnelBroken
+from diskbook.hosts.private_access import TunnelBroken
 
 T = TypeVar("T")
 

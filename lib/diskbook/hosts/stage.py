@@ -2,20 +2,27 @@
 
 The manifest's `places` are what the run makes, each recorded before it is made. The machines stay, so what
 is gone in between (a teardown, a restart) is made again for the same replicate.
+
+Hosts are reached over SSH, or this very machine without it. Commands run in a folder of the run's own there,
+since a home is its user's, and in the C locale.
 """
 
 import contextlib
 import hashlib
+import os
 import shlex
-from collections.abc import Callable, Mapping
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import paramiko
+
 from diskbook.facts.catalog import OWN_DISK, OWN_HOST
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import KIB
-from diskbook.hosts import own_host, targets
+from diskbook.hosts import ssh, targets
 from diskbook.hosts.ssh import Connection, Host
 from diskbook.results.run import Run, now_utc
 from diskbook.tools import registry
@@ -53,8 +60,8 @@ def connection(manifest: Mapping[str, Any], machine: str, folder: str = "/") -> 
     """Make the connection to a machine of a run, working in a folder there; connects when first needed."""
     entry = manifest[KEY]["hosts"][machine]
     if entry["address"] is None:
-        return own_host.LocalConnection(entry["name"], folder)
-    return own_host.OwnHostConnection(_host(entry), folder)
+        return LocalConnection(entry["name"], folder)
+    return OwnHostConnection(_host(entry), folder)
 
 
 def provision(run: Run) -> None:
@@ -83,7 +90,7 @@ def teardown(run: Run, say: Say) -> None:
         entry = run.manifest[KEY]["hosts"][machine]
         try:
             if entry["address"] is not None:
-                own_host.try_once(_host(entry))
+                try_once(_host(entry))
             with connection(run.manifest, machine) as link:
                 _remove_all(run, machine, link, say)
         except DiskbookError as error:
@@ -98,7 +105,7 @@ def check_room(run: Run, error: DiskbookError) -> None:
     for machine, entry in run.manifest[KEY]["hosts"].items():
         with contextlib.suppress(DiskbookError, ValueError):
             if entry["address"] is not None:
-                own_host.try_once(_host(entry))
+                try_once(_host(entry))
             work = work_folder(run.manifest, machine)
             with connection(run.manifest, machine, work) as link:
                 room = int(link.check("df --output=avail -B1 . | tail -n 1"))
@@ -140,7 +147,7 @@ def _checked(run: Run, machine: str, stack: contextlib.ExitStack) -> _Session:
     manifest = run.manifest
     entry = manifest[KEY]["hosts"][machine]
     if entry["address"] is not None:
-        own_host.try_once(_host(entry))
+        try_once(_host(entry))
     link = stack.enter_context(connection(manifest, machine))
     session = _Session(machine, entry, link, _software(run, machine, link))
     needed = max(load.working_set_bytes for load in run.scenario.workload)
@@ -337,3 +344,97 @@ def _mark_removed(run: Run, gone: Mapping[str, Any]) -> None:
 def _host(entry: Mapping[str, Any]) -> Host:
     names = ("name", "address", "port", "user", "host_key")
     return Host(**{name: entry[name] for name in names}, private_key=Path(entry["identity_file"]))
+
+
+HERE = "this machine"
+"""Address of a host that is reached without SSH."""
+_ENVIRONMENT = 'PATH="$PATH:/usr/sbin:/sbin" LC_ALL=C; export PATH LC_ALL; umask 077'
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR")
+_UNKNOWN_KIND = "not found in known_hosts"  # paramiko's words for a host key of a kind that is not on record
+
+
+def this_machine(name: str) -> ssh.Host:
+    """Return this machine as a host, by its name in the scenario."""
+    return ssh.Host(name, HERE, 0, os.environ.get("USER", ""), "", Path())
+
+
+def in_folder(command: str, folder: str) -> str:
+    """Write a command so that any login shell has `sh` run it in a folder."""
+    return f"exec sh -c {shlex.quote(f'{_ENVIRONMENT}; cd {shlex.quote(folder)} || exit 1; {command}')}"
+
+
+class OwnHostConnection(ssh.Connection):
+    """An SSH connection to a host of the user's own; see `ssh.Connection`. `folder` must be there."""
+
+    stranger = "it is not the one that the hosts file has; find out why before you trust it"
+
+    def __init__(self, host: ssh.Host, folder: str = "/") -> None:
+        super().__init__(host)
+        self.folder = folder
+
+    def _run_once(self, command: str, stdin: bytes, timeout_s: float) -> ssh.Output:
+        return super()._run_once(in_folder(command, self.folder), stdin, timeout_s)
+
+
+class LocalConnection(ssh.Connection):
+    """This machine in place of one behind SSH: commands run as this user. `folder` must be there."""
+
+    def __init__(self, name: str, folder: str = "/") -> None:
+        super().__init__(this_machine(name))
+        self.folder = folder
+
+    def run(self, command: str, *, stdin: bytes = b"", timeout_s: float = 60.0) -> ssh.Output:
+        """Run a command; nothing breaks here, so it is run once."""
+        words = ["sh", "-c", in_folder(command, self.folder)]
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        try:
+            done = subprocess.run(
+                words,
+                input=stdin,
+                capture_output=True,
+                timeout=timeout_s,
+                env=environment,
+                start_new_session=True,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise DiskbookError(
+                f"machine {self.host.name}: '{command[:40]}' took more than {timeout_s:.0f} s"
+            ) from None
+        return ssh.Output(done.returncode, done.stdout, done.stderr)
+
+    def follow(self, command: str, *, stdin: bytes = b"", silence_s: float = 60.0) -> Iterator[str]:
+        """Run a command and yield its lines once it has ended."""
+        output = self.run(command, stdin=stdin, timeout_s=silence_s)
+        yield from output.stdout.decode(errors="replace").splitlines()
+
+
+def try_once(host: ssh.Host) -> None:
+    """Connect to a host once, to say what is wrong with it before anything is begun.
+
+    Raises DiskbookError with what does not fit: address, host key, user or key; no password is ever asked.
+    """
+    where = f"host {host.name} ({host.user}@{host.address}:{host.port})"
+    key = f"identity_file {host.private_key}"
+    try:
+        ssh.connect(host).close()
+    except paramiko.BadHostKeyException:
+        raise DiskbookError(
+            f"{where} shows another host key than host_key has: {OwnHostConnection.stranger}"
+        ) from None
+    except paramiko.PasswordRequiredException:
+        raise DiskbookError(
+            f"{where}: {key} is locked by a passphrase, and none is asked here; name a key without one"
+        ) from None
+    except paramiko.AuthenticationException:
+        raise DiskbookError(
+            f"{where} does not let {host.user} in with {key}; add its public half to authorized_keys there"
+        ) from None
+    except (paramiko.SSHException, EOFError, OSError, ValueError) as error:
+        raise DiskbookError(_unreachable(where, error)) from None
+
+
+def _unreachable(where: str, error: Exception) -> str:
+    if _UNKNOWN_KIND in str(error):
+        return f"{where} shows a host key of another kind than host_key has; write the line of that kind"
+    return f"{where} does not answer ({str(error) or type(error).__name__}); see whether it runs"

@@ -15,7 +15,7 @@ from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts import hosts_file
 from diskbook.measure import doctor
-from diskbook.measure.runs import leftovers
+from diskbook.measure.runs import sweep
 from diskbook.results.run import Run
 
 
@@ -44,7 +44,7 @@ class _Azure(CloudKind):
         places: dict[tuple[str | None, str], tuple[str, Clients]] = {}
         notes: list[str] = []
         used: list[Callable[[], Clients]] = [
-            partial(connect.clients_of, run, record=False) for run in leftovers.local_runs() if _stands(run)
+            partial(connect.clients_of, run, record=False) for run in sweep.local_runs() if _stands(run)
         ]
         for clients_of in [*used, connect.azure_clients]:
             try:
@@ -76,7 +76,7 @@ class _OwnHosts(CloudKind):
 
     def leftovers(self) -> Iterator[Leftover]:
         """Find files and marks of runs that have ended."""
-        return leftovers.own_places()
+        return sweep.own_places()
 
 
 AZURE = _Azure()

@@ -10,7 +10,7 @@ import binascii
 import re
 from dataclasses import dataclass
 
-from diskbook.hosts import windows_setup as setup
+from diskbook.hosts import powershell as setup
 from diskbook_emulator.arm.errors import ArmError, invalid
 from diskbook_emulator.types import Json
 

@@ -19,7 +19,7 @@ from diskbook.batch.stores.contents import MANIFEST
 from diskbook.batch.stores.objects import LocalObjects, NotAsStoredError
 from diskbook.batch.stores.record import LEDGER, Entry
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.runs import leftovers
+from diskbook.measure.runs import sweep
 from diskbook.results import run as runs
 from support.emulated import soon
 from support.manifests import MINIMAL
@@ -198,7 +198,7 @@ def test_what_a_killed_fetch_leaves_is_swept(store: Address) -> None:
     plant(store, FILES)
 
     def parts() -> list[str]:
-        return [row.text for row in leftovers.find() if ".diskbook-fetch-" in row.text]
+        return [row.text for row in sweep.on_this_computer() if ".diskbook-fetch-" in row.text]
 
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(store / NAME)], env=dict(os.environ))
     try:
@@ -209,7 +209,7 @@ def test_what_a_killed_fetch_leaves_is_swept(store: Address) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert len(parts()) == 1
-    for row in leftovers.find():
+    for row in sweep.on_this_computer():
         if ".diskbook-fetch-" in row.text:
             row.remove()
     assert list(runs.runs_root().iterdir()) == []

@@ -19,7 +19,7 @@ from diskbook.cloud.azure.keys import run_key
 from diskbook.cloud.connect import clients_of
 from diskbook.design import scenario_file
 from diskbook.design.model import Machine
-from diskbook.hosts import powershell, windows_setup
+from diskbook.hosts import powershell
 from diskbook.hosts.ssh import Connection, Host
 from diskbook.measure.runs import stages
 from diskbook.results.run import Run
@@ -163,7 +163,7 @@ def _windows(plane: World, **profile: Any) -> tuple[str, Any]:
 
 def _set_up(plane: World, group: str, body: dict[str, Any]) -> Any:
     extensions = plane.compute.virtual_machine_extensions
-    return extensions.begin_create_or_update(group, "r1-vm1", windows_setup.EXTENSION, body).result()
+    return extensions.begin_create_or_update(group, "r1-vm1", powershell.EXTENSION, body).result()
 
 
 def test_an_extension_is_run_and_keeps_its_secrets(plane: World) -> None:
@@ -174,7 +174,7 @@ def test_an_extension_is_run_and_keeps_its_secrets(plane: World) -> None:
         plane, group, requests.windows_extension("westeurope", {"a": "b"}, pair, "ssh-ed25519 AAAA me")
     )
     assert (made.provisioning_state, made.type_handler_version) == ("Succeeded", "1.10")
-    shown = plane.compute.virtual_machine_extensions.get(group, "r1-vm1", windows_setup.EXTENSION)
+    shown = plane.compute.virtual_machine_extensions.get(group, "r1-vm1", powershell.EXTENSION)
     assert "protectedSettings" not in str(shown.as_dict()) and shown.tags == {"a": "b"}
     (call,) = [call for call in plane.backend.named("set_up") if call[0] == vm.id.lower()]
     assert call[1:] == (pair.private, ("ssh-ed25519 AAAA me",))
@@ -184,7 +184,7 @@ def test_an_extension_is_run_and_keeps_its_secrets(plane: World) -> None:
     assert last.authorized_keys == ("ssh-ed25519 AAAA me",)
     plane.compute.virtual_machines.begin_delete(group, "r1-vm1").result()
     left = [one.name for one in plane.resource.resources.list_by_resource_group(group)]
-    assert windows_setup.EXTENSION not in left
+    assert powershell.EXTENSION not in left
 
 
 def test_an_extension_can_be_deleted(plane: World) -> None:
@@ -195,9 +195,9 @@ def test_an_extension_can_be_deleted(plane: World) -> None:
         requests.windows_extension("westeurope", {}, keys.new_pair("host"), "ssh-ed25519 AAAA me"),
     )
     extensions = plane.compute.virtual_machine_extensions
-    assert [one.name for one in extensions.list(group, "r1-vm1").value] == [windows_setup.EXTENSION]
-    extensions.begin_delete(group, "r1-vm1", windows_setup.EXTENSION).result()
-    gone = refused(lambda: extensions.get(group, "r1-vm1", windows_setup.EXTENSION))
+    assert [one.name for one in extensions.list(group, "r1-vm1").value] == [powershell.EXTENSION]
+    extensions.begin_delete(group, "r1-vm1", powershell.EXTENSION).result()
+    gone = refused(lambda: extensions.get(group, "r1-vm1", powershell.EXTENSION))
     assert gone[:2] == (404, "ResourceNotFound")
 
 
@@ -286,12 +286,12 @@ def test_it_has_the_host_key_of_the_extension_also_after_a_restart(run: Run) -> 
     machine = row["machines"]["windows-server-machine"]
     host = Host(**machine["host"], private_key=run_key(run.folder))
     with Connection(host) as connection:
-        assert connection.run(powershell.encoded(windows_setup.FACTS)).status == 0
+        assert connection.run(powershell.encoded(powershell.SETUP_FACTS)).status == 0
     clients = clients_of(run)
     group = run.manifest["resource_groups"][0]["name"]
     clients.compute.virtual_machines.begin_restart(group, machine["host"]["name"]).result()
     with Connection(host) as connection:
-        assert connection.run(powershell.encoded(windows_setup.FACTS)).status == 0
+        assert connection.run(powershell.encoded(powershell.SETUP_FACTS)).status == 0
 
 
 @pytest.mark.emulator

@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from diskbook.cloud.azure import recording as recording
+from diskbook.cloud.azure import recording
 from diskbook.cloud.azure.pseudonyms import (
     GIVEN,
     KINDS,

@@ -20,7 +20,7 @@ from diskbook.cloud.connect import clients_of
 from diskbook.design import scenario_file
 from diskbook.design.model import Drill, Scenario
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.measure.bench import blocks, blocks_remote, failover
+from diskbook.measure.bench import blocks_remote, checks, failover
 from diskbook.measure.bench.blocks_remote import BLOCK
 from diskbook.measure.bench.failover import BlockWriter
 from diskbook.measure.bench.rig import Rig
@@ -142,7 +142,7 @@ def test_a_lost_block_is_found(done: Run, monkeypatch: pytest.MonkeyPatch) -> No
     def and_lose_a_block(scene: failover._FailoverTest, writer: BlockWriter) -> None:
         fail(scene, writer)
         with backing.open("r+b") as file:
-            file.seek(blocks.region_offset(stage.rig.scenario, "zrs") + 3 * BLOCK)
+            file.seek(checks.region_offset(stage.rig.scenario, "zrs") + 3 * BLOCK)
             file.write(bytes(BLOCK))
 
     monkeypatch.setattr(failover._FailoverTest, "_fail", and_lose_a_block)

@@ -16,7 +16,7 @@ import pytest
 
 import diskbook
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.runs import scratch_folders
+from diskbook.measure.runs import execute_notebook
 from diskbook.measure.runs.execute_notebook import USER_ERRORS
 
 # What the kernel, and the process that executes the notebook, listen on.
@@ -80,17 +80,17 @@ def test_sockets_lie_elsewhere_where_the_temporary_folder_has_a_long_name(tmp_pa
     assert done.returncode == 0, done.stderr
     facts = json.loads(text)
     assert facts["ports"] == [] and facts["mode"] == 0o700
-    assert all(path.startswith(f"/tmp/{scratch_folders.PREFIX}") for path in facts["sockets"])
+    assert all(path.startswith(f"/tmp/{execute_notebook.SCRATCH_PREFIX}") for path in facts["sockets"])
     assert not any(Path(path).parent.exists() for path in facts["sockets"])
 
 
 def test_without_a_short_folder_there_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(scratch_folders, "places", lambda: [tmp_path / ("x" * 90)])
+    monkeypatch.setattr(execute_notebook, "temporary_places", lambda: [tmp_path / ("x" * 90)])
     with (
         pytest.raises(DiskbookError, match="too long for a socket; shorten TMPDIR"),
-        scratch_folders.sockets(),
+        execute_notebook.sockets(),
     ):
         pass
 
@@ -99,20 +99,20 @@ def test_a_socket_fits_into_every_folder_that_is_made(monkeypatch: pytest.Monkey
     with tempfile.TemporaryDirectory() as place:
         longest = Path(place) / ("x" * 30)
         longest.mkdir()
-        monkeypatch.setattr(scratch_folders, "places", lambda: [longest])
-        with scratch_folders.sockets() as folder:
+        monkeypatch.setattr(execute_notebook, "temporary_places", lambda: [longest])
+        with execute_notebook.sockets() as folder:
             assert folder.stat().st_mode & 0o777 == 0o700
-            assert len(f"{folder / scratch_folders.SOCKET}-5") <= scratch_folders.LONGEST
+            assert len(f"{folder / execute_notebook.SOCKET}-5") <= execute_notebook.LONGEST
         assert not folder.exists()
 
 
 def test_folders_of_killed_processes_are_found_wherever_they_are(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    left = tmp_path / f"{scratch_folders.PREFIX}4194999-x"  # above any number that Linux gives
+    left = tmp_path / f"{execute_notebook.SCRATCH_PREFIX}4194999-x"  # above any number that Linux gives
     left.mkdir()
-    monkeypatch.setattr(scratch_folders, "places", lambda: [tmp_path])
-    scratch_folders.clear()
+    monkeypatch.setattr(execute_notebook, "temporary_places", lambda: [tmp_path])
+    execute_notebook.clear_folders()
     assert not left.exists()
 
 

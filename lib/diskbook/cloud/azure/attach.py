@@ -1,4 +1,9 @@
-"""Attach, detach and move data disks, and switch the machines of a replicate off and on."""
+"""Attach, detach and move data disks, switch machines off and on, and recover those that do not answer.
+
+Of a machine that does not answer the state is read from Azure. An evicted or stopped one is started, a hung
+one restarted, each once, and has to come back with the same disks. One with a new address is found there.
+Power states are those of the instance view ("PowerState/deallocated").
+"""
 
 import re
 import time

@@ -1,4 +1,7 @@
-"""Create one resource, wait for it, and read it back: the steps of provisioning."""
+"""Create one resource, wait for it, and read it back: the steps of provisioning.
+
+A new machine is looked at over SSH: whether it is set up, its system and tool, round trips to other zones.
+"""
 
 import json
 import shlex
@@ -16,9 +19,9 @@ from diskbook.cloud.azure.refusals import operation
 from diskbook.design.model import PUBLIC, Disk, Machine, Network
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import span
-from diskbook.hosts import powershell, windows_setup
+from diskbook.hosts import powershell
+from diskbook.hosts.powershell import EXTENSION
 from diskbook.hosts.ssh import Connection, Output, UnreachableError
-from diskbook.hosts.windows_setup import EXTENSION
 from diskbook.results.run import Run
 from diskbook.tools import registry
 from diskbook.tools.protocol import Tool
@@ -120,7 +123,7 @@ class Maker:
     ) -> dict[str, Any]:
         """Create a machine and read it back; return its entry of the manifest. Windows is set up as well.
 
-        `images` are the versions of the run's images (`images.versions`). `os_disk` is its ephemeral OS disk,
+        `images` are the versions of the run's images (`offers.image_versions`). `os_disk` is its ephemeral OS disk,
         where it is to have one; `pooled` says that it is to have disks of a pool, `ultra` an Ultra disk.
         """
         host_key = keys.new_pair(name)
@@ -308,7 +311,7 @@ def inspect_machine(folder: Path, spec: Machine, machines: Mapping[str, Mapping[
 
 
 def _windows_software(connection: Connection, tool: Tool) -> dict[str, str]:
-    facts = powershell.encoded(windows_setup.facts(tool))
+    facts = powershell.encoded(powershell.setup_facts(tool))
     lines = connection.check(facts, timeout_s=120)
     system, version = _two_lines(lines, connection.host.name)
     return {"kernel": system, "tool_version": tool.version(version)}

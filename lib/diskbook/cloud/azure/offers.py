@@ -1,7 +1,11 @@
-"""What a subscription may use in a region: sizes, quotas and limits. No I/O but `ask`.
+"""What a subscription may use in a region: sizes, quotas, limits and images.
 
 What Azure says of a VM size is compared with our table: traits, retirement and limits. The limits in force of
 machines come from resource SKUs and a dated burst table, those of disks from reading the disk back.
+
+A run takes one version of each image, so that all its machines are alike: "latest" may change between the
+first and the last. Azure lists the versions by region (Virtual Machine Images - List). The run takes the
+newest once and records it in the manifest; resumed runs use the same version.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Set

@@ -20,7 +20,7 @@ from diskbook.design import company_rules
 from diskbook.design.company_rules import Subnet
 from diskbook.design.model import Network, Scenario
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import private_access, tunnel
+from diskbook.hosts import private_access
 from diskbook.hosts.ssh import Host
 
 SSH_SOURCE = "VirtualNetwork"
@@ -56,7 +56,9 @@ def _route(entry: Mapping[str, str]) -> private_access.Route | None:
     if "jump_host" in entry:
         return _jump(entry["jump_host"])
     if "bastion" in entry:
-        return tunnel.Bastion(entry["bastion"], entry["group"], entry["subscription"], entry["target"])
+        return private_access.Bastion(
+            entry["bastion"], entry["group"], entry["subscription"], entry["target"]
+        )
     return None
 
 
@@ -167,7 +169,7 @@ def _of_bastion(clients: Clients, network: Network) -> Iterator[str]:
     """Whether the Bastion is there, opens tunnels and reaches the subnet, and the Azure CLI is here."""
     group, name = company_rules.bastion_group(network), network.bastion
     try:
-        tunnel.program()
+        private_access.azure_cli()
     except DiskbookError as error:
         yield str(error)
     try:

@@ -2,6 +2,8 @@
 
 The exchanges are scrubbed before they are written, and again when they are packed, with all
 names that the whole run has shown. So a name that first appears late is replaced in earlier messages too.
+Pseudonyms belong to this client and this run: all processes of the run use the same ones, and nobody else can
+look up the originals.
 The record knows from the start whose names are replaced, and which words may stay.
 """
 

@@ -3,7 +3,7 @@
 Codes are from Microsoft's table of common errors of virtual machines (error-messages.md in
 MicrosoftDocs/SupportArticles-docs) and from Azure Resource Manager's list of deployment errors. Codes of the
 network provider are from its documentation and were not seen in real answers. A failed sign-in is one line
-too, where azure-identity writes a page.
+too, where azure-identity writes a page. Operations record their time.
 """
 
 import contextlib

@@ -19,16 +19,16 @@ from diskbook.design.model import Disk, Machine
 from diskbook.facts import catalog
 from diskbook.facts.arm import IMAGES
 from diskbook.facts.disk_options import OPTIONS
-from diskbook.hosts import windows_setup
-from diskbook.hosts.windows_setup import COMPUTER_NAME_CHARS, CUSTOM_DATA, SCRIPT
+from diskbook.hosts import powershell
+from diskbook.hosts.powershell import COMPUTER_NAME_CHARS, CUSTOM_DATA, SETUP_SCRIPT
 
 
 def windows_setup_script(expires_utc: str | None = None) -> str:
     """Return the script that sets a machine up; with an expiry it also sets the timer that shuts it down."""
     if not expires_utc:
-        return windows_setup.setup_script()
+        return powershell.setup_script()
     timer = f"# Should nobody be left to delete the machine.\n{expiry.powershell(expires_utc)}"
-    return windows_setup.setup_script(timer)
+    return powershell.setup_script(timer)
 
 
 def computer_name(name: str) -> str:
@@ -68,8 +68,8 @@ def windows_extension(
     region: str, tags: dict[str, str], host_key: KeyPair, public_key: str
 ) -> dict[str, Any]:
     """Body of the extension that runs the script. Shape from the REST specification, not seen on the wire."""
-    copy = f"Copy-Item -Force {CUSTOM_DATA} {SCRIPT}"
-    call = f"& {SCRIPT} -HostKey {_base64(host_key.private)} -AuthorizedKey {_base64(public_key)}"
+    copy = f"Copy-Item -Force {CUSTOM_DATA} {SETUP_SCRIPT}"
+    call = f"& {SETUP_SCRIPT} -HostKey {_base64(host_key.private)} -AuthorizedKey {_base64(public_key)}"
     # The exit status is the extension's: 0 only when the script went through.
     command = (
         f'powershell -NoProfile -NonInteractive -ExecutionPolicy Bypass -Command "$ErrorActionPreference = '
@@ -156,7 +156,7 @@ def machine(
 ) -> dict[str, Any]:
     """Body that creates a machine which knows our key, and whose host key we know.
 
-    `image_version` is that of its image, the same for all machines of a run (`images.versions`), `traits` are
+    `image_version` is that of its image, the same for all machines of a run (`offers.image_versions`), `traits` are
     those of its size.
     A Windows machine gets both from the script extension that follows (`windows_extension`). `os_disk` is
     its ephemeral OS disk; by default it gets an ordinary one. `pooled` says that its disks are a pool of

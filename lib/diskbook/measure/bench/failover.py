@@ -31,7 +31,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import utc_text
 from diskbook.hosts.device import Device
 from diskbook.hosts.ssh import Connection
-from diskbook.measure.bench import blocks, checks
+from diskbook.measure.bench import checks
 from diskbook.measure.bench.rig import Rig
 from diskbook.results.run import Run
 
@@ -42,7 +42,7 @@ START_S = 60.0
 class BlockWriter(threading.Thread):
     """Writes blocks from a machine, and keeps when each was acknowledged to us."""
 
-    def __init__(self, connection: Connection, device: Device, series: blocks.Blocks) -> None:
+    def __init__(self, connection: Connection, device: Device, series: checks.Blocks) -> None:
         super().__init__(name="drill-writer", daemon=True)
         self._source = connection, device, series
         self.times: list[float] = []  # of block 0, 1, 2 ..., `time.monotonic()`
@@ -52,7 +52,7 @@ class BlockWriter(threading.Thread):
     def run(self) -> None:
         connection, device, series = self._source
         try:
-            for row in series.follow(connection, device, "write", blocks.MAX_BLOCKS, INTERVAL_S):
+            for row in series.follow(connection, device, "write", checks.MAX_BLOCKS, INTERVAL_S):
                 if "ack" in row:
                     self.times.append(time.monotonic())
                 self.told_to_end |= "told_to_end" in row
@@ -184,7 +184,7 @@ class _FailoverTest:
         own = connect.clients_of(rig.run)
         self._failing = Power(own, rig.run, rig.replicate)
         self._clock = StepClock(lambda: clients.saved_s)
-        self._series = blocks.Blocks.fresh(rig.scenario, spec.disk)
+        self._series = checks.Blocks.fresh(rig.scenario, spec.disk)
         self._off: Future[None] | None = None
         self._saved_at_start = 0.0
         self._count = 0  # blocks that were acknowledged

@@ -1,18 +1,23 @@
 """Execute one notebook by papermill in its own process (`python -m diskbook.measure.runs.execute_notebook`).
 
 papermill is not safe in threads, and what it writes about a run that was interrupted is not evidence; so
-each stage is a process, and its success is what the run folder records.
+each stage is a process, and its success is what the run folder records. Jupyter writes in temporary folders;
+those that killed processes have left are found here.
 """
 
 import json
 import os
+import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.runs import scratch_folders
 
 USER_ERRORS = (
     "DiskbookError",
@@ -49,8 +54,8 @@ def main(source: str, target: str, parameters: str) -> int:
 
     _keep_files_together()
     try:
-        with scratch_folders.sockets() as sockets:
-            _execute(source, target, json.loads(parameters), sockets)
+        with sockets() as folder:
+            _execute(source, target, json.loads(parameters), folder)
     except PapermillExecutionError as error:
         if error.ename in USER_ERRORS:
             print(error.evalue, file=sys.stderr)
@@ -73,7 +78,7 @@ def _execute(source: str, target: str, parameters: dict[str, Any], sockets: Path
     from traitlets.config import Config
 
     # By default a kernel listens on TCP ports of this machine, to which every user of it can connect.
-    socket, file = str(sockets / scratch_folders.SOCKET), str(sockets / "kernel.json")
+    socket, file = str(sockets / SOCKET), str(sockets / "kernel.json")
     # A notebook of somebody's own may name neither kernel nor language; all of ours are Python.
     papermill.execute_notebook(
         source,
@@ -116,3 +121,56 @@ def _keep_files_together() -> None:
 
 if __name__ == "__main__":
     sys.exit(main(*sys.argv[1:]))
+
+SCRATCH_PREFIX = "diskbook-scratch-"
+"""Begins the name of a temporary folder; the number of the process that writes there follows."""
+SOCKET = "s"
+"""Begins the names of a kernel's sockets; each has a hyphen and a digit besides."""
+LONGEST = 103
+"""Bytes of a socket's path: 107 on Linux (unix(7)), 103 on macOS."""
+_RANDOM = 8  # characters that `tempfile` adds
+
+
+@contextmanager
+def sockets() -> Iterator[Path]:
+    """Make a folder that only this user can enter, for the sockets of a kernel; it is removed at the end.
+
+    Raises DiskbookError when the names of all temporary folders are too long for a socket.
+    """
+    below = len(f"//{SOCKET}-9") + _RANDOM
+    room = {place: LONGEST - below - len(os.fsencode(place)) for place in temporary_places()}
+    place = next((place for place in room if len(_begin(place)) <= room[place]), None)
+    if place is None:
+        raise DiskbookError("the names of all temporary folders are too long for a socket; shorten TMPDIR")
+    with tempfile.TemporaryDirectory(prefix=_begin(place), dir=place) as name:  # of mode 0700
+        yield Path(name)
+
+
+def _begin(place: Path) -> str:
+    """Begin of a folder's name: short where the parent process removes it, else one that is swept."""
+    return "k-" if os.environ.get("JUPYTER_RUNTIME_DIR") == str(place) else f"{SCRATCH_PREFIX}{os.getpid()}-"
+
+
+def temporary_places() -> list[Path]:
+    """Folders for temporary files, the preferred one first."""
+    named = [tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp"]
+    folders = [Path(name) for name in dict.fromkeys(named) if name]
+    return [place for place in folders if place.is_dir() and os.access(place, os.W_OK | os.X_OK)]
+
+
+def left_folders() -> Iterator[Path]:
+    """Find folders of this user's processes that are gone."""
+    for path in sorted(path for place in temporary_places() for path in place.glob(f"{SCRATCH_PREFIX}*-*")):
+        pid = path.name.removeprefix(SCRATCH_PREFIX).partition("-")[0]
+        try:
+            ours = path.lstat().st_uid == os.getuid()
+        except OSError:  # somebody removed it meanwhile
+            continue
+        if pid.isdigit() and not psutil.pid_exists(int(pid)) and ours:
+            yield path
+
+
+def clear_folders() -> None:
+    """Remove what killed processes have left."""
+    for path in left_folders():
+        shutil.rmtree(path, ignore_errors=True)

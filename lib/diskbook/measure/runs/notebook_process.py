@@ -17,7 +17,7 @@ import psutil
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import write_atomic
-from diskbook.measure.runs import scratch_folders
+from diskbook.measure.runs import execute_notebook
 from diskbook.measure.runs.execute_notebook import EXIT_USER_ERROR
 from diskbook.report.analysis import companion_files
 
@@ -25,8 +25,8 @@ from diskbook.report.analysis import companion_files
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
     """Make a folder for what Jupyter writes about; those that killed runs have left go as well."""
-    scratch_folders.clear()
-    with tempfile.TemporaryDirectory(prefix=f"{scratch_folders.PREFIX}{os.getpid()}-") as name:
+    execute_notebook.clear_folders()
+    with tempfile.TemporaryDirectory(prefix=f"{execute_notebook.SCRATCH_PREFIX}{os.getpid()}-") as name:
         yield Path(name)
 
 

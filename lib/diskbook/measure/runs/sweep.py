@@ -1,24 +1,28 @@
 """`diskbook sweep`: find what runs have left, in clouds and on this computer, and remove it.
 
-Also writes the report of a sweep as text.
+On this computer these are keys, files on own hosts and temporary folders. Also writes the report as text.
 """
 
-from collections.abc import Callable
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from azure.core.exceptions import AzureError
 
-from diskbook.cloud import kinds
-from diskbook.cloud.azure import inventory, named_group, refusals, sweep, teardown
+from diskbook.cloud import connect, kinds
+from diskbook.cloud.azure import expiry, inventory, named_group, refusals, sweep as cloud_sweep, teardown
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.expiry import span
-from diskbook.facts import table_writers
+from diskbook.cloud.kinds import Leftover
+from diskbook.facts import neighbours, table_writers
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.table_writers import Table
-from diskbook.measure.runs import leftovers, stages
-from diskbook.measure.runs.leftovers import Leftover
+from diskbook.hosts import stage
+from diskbook.measure.runs import execute_notebook, stages
 from diskbook.results import run as runs, session
 
 Say = Callable[[str], None]
@@ -30,7 +34,7 @@ class Place:
 
     title: str
     clients: Clients
-    groups: list[sweep.Group]
+    groups: list[cloud_sweep.Group]
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def _only(report: SweepReport, group: str, with_foreign: bool) -> SweepReport:
     return SweepReport(places, [], [])
 
 
-def _of_name(groups: list[sweep.Group], name: str, with_foreign: bool) -> list[sweep.Group]:
+def _of_name(groups: list[cloud_sweep.Group], name: str, with_foreign: bool) -> list[cloud_sweep.Group]:
     """Groups of a name, or what several runs have in one, that go since a person has named it."""
     rows = [group for group in groups if group.name.lower() == name.lower()]
     if with_foreign and any(group.prefix for group in rows):
@@ -115,9 +119,9 @@ def _all(cloud: str | None, emulator: str | None) -> SweepReport:
                 notes.append(f"not looked at: {error}")
     notes = list(dict.fromkeys(notes))
     if cloud is not None and not kinds.get(cloud).is_local:
-        return SweepReport(places, list(leftovers.unclosed(cloud)), notes)
-    notes += leftovers.refused_runs()
-    return SweepReport(places, [*leftovers.find(), *leftovers.unclosed(cloud)], notes)
+        return SweepReport(places, list(unclosed(cloud)), notes)
+    notes += refused_runs()
+    return SweepReport(places, [*on_this_computer(), *unclosed(cloud)], notes)
 
 
 def remove(report: SweepReport, say: Say) -> list[str]:
@@ -127,13 +131,13 @@ def remove(report: SweepReport, say: Say) -> list[str]:
     """
     tasks: list[Callable[[], None]] = []
     for place in report.places:
-        by_run: dict[str, list[sweep.Group]] = {}
+        by_run: dict[str, list[cloud_sweep.Group]] = {}
         for group in place.groups:
             if group.goes and group.label:
                 by_run.setdefault(group.label.run, []).append(group)
         # The groups of one run share a manifest: one after the other.
         tasks += [_removal(place.clients, groups, say) for groups in by_run.values()]
-    with ThreadPoolExecutor(sweep.WORKERS) as pool:
+    with ThreadPoolExecutor(cloud_sweep.WORKERS) as pool:
         failed = [text for text in pool.map(_tried, tasks) if text]
     # In the order found, one after the other: closing a run's record also removes its emulator.
     for leftover in report.leftovers:
@@ -155,12 +159,12 @@ def _tried(task: Callable[[], object]) -> str | None:
 
 def _place(title: str, clients: Clients) -> Place:
     try:
-        return Place(title, clients, sweep.find_groups(clients, runs.runs_root()))
+        return Place(title, clients, cloud_sweep.find_groups(clients, runs.runs_root()))
     except AzureError as error:
         raise DiskbookError(f"{title}: {refusals.message(error)}") from error
 
 
-def _removal(clients: Clients, groups: list[sweep.Group], say: Say) -> Callable[[], None]:
+def _removal(clients: Clients, groups: list[cloud_sweep.Group], say: Say) -> Callable[[], None]:
     def task() -> None:
         for group in groups:
             _remove_group(clients, group, say)
@@ -168,11 +172,11 @@ def _removal(clients: Clients, groups: list[sweep.Group], say: Say) -> Callable[
     return task
 
 
-def _remove_group(clients: Clients, listed: sweep.Group, say: Say) -> None:
+def _remove_group(clients: Clients, listed: cloud_sweep.Group, say: Say) -> None:
     """Delete a group if it still is what the list said."""
     name, root = listed.name, runs.runs_root()
     in_named = listed.prefix != ""
-    now = sweep.read_again(clients, listed, root)
+    now = cloud_sweep.read_again(clients, listed, root)
     if now is None:
         say(f"{'what a run had in ' * in_named}resource group {name} has gone meanwhile")
         return
@@ -186,7 +190,7 @@ def _remove_group(clients: Clients, listed: sweep.Group, say: Say) -> None:
     run = runs.Run(runs.runs_root() / now.label.run)
     # Another group of the same run may have longer to live: then only this one goes.
     state = session.run_state(run, name) if now.goes else session.RunState.ABSENT
-    if state in (session.RunState.ENDED, session.RunState.KEPT) and leftovers.has_ended(run):
+    if state in (session.RunState.ENDED, session.RunState.KEPT) and has_ended(run):
         with session.session(run):  # a run that is resumed at this moment is told to wait
             stages.teardown(run, say)
     # Also what no run here has on record, or what a run hangs on to beyond its expiry.
@@ -218,7 +222,7 @@ def _place_text(place: Place) -> str:
     return f"{place.title}:\n{table_writers.text(Table.of(list(map(_row, place.groups))), indent=2)}"
 
 
-def _row(group: sweep.Group) -> dict[str, str]:
+def _row(group: cloud_sweep.Group) -> dict[str, str]:
     label, now = group.label, datetime.now(UTC)
     row = {"group": group.name, **dict.fromkeys(("run", "owner", "scenario", "age", "expires"), "-")}
     last = {"holds": group.holds, "state": group.state}
@@ -250,3 +254,99 @@ def going(report: SweepReport) -> str:
     others = report.goes - groups
     parts = [f"{groups} {'group' if groups == 1 else 'groups'}"] if groups else []
     return ", ".join([*parts, *([f"{others} on this computer"] if others else [])])
+
+
+def on_this_computer() -> list[Leftover]:
+    """Find all that is left on this computer."""
+    of_clouds = (leftover for kind in kinds.every() for leftover in kind.leftovers())
+    return [*of_clouds, *_scratch()]
+
+
+def has_ended(run: runs.Run) -> bool:
+    """Whether nobody works on a run, and its machines were not kept, or have expired."""
+    if session.is_worked_on(run):
+        return False
+    return not run.manifest.get("kept", True) or expiry.is_past(run.manifest)
+
+
+def local_runs() -> list[runs.Run]:
+    """Runs in the folder of runs that this client may act on: begun here, unchanged, readable."""
+    return [run for run, why_not in _judged() if why_not is None]
+
+
+def refused_runs() -> list[str]:
+    """Say of each other run in the folder of runs, where something of it may stand, why it is left alone."""
+    return [why_not for _, why_not in _judged() if why_not]
+
+
+def _judged() -> Iterator[tuple[runs.Run, str | None]]:
+    """Runs in the folder of runs, and why nothing is done about one; "" where there is nothing to be done."""
+    for path in sorted(runs.runs_root().glob("*/manifest.json")):
+        run = runs.Run(path.parent)
+        try:
+            runs.check_no_links(run.folder)
+            stands = any(not row["deleted_utc"] for row in run.manifest["resource_groups"])
+            if not run.is_signed and not stands:
+                yield run, ""
+                continue
+            run.check_signed()
+        except DiskbookError as error:
+            yield run, f"not looked at: {error}"
+        else:
+            yield run, None
+
+
+def unclosed(cloud: str | None = None) -> Iterator[Leftover]:
+    """Find runs whose groups are gone, deleted by a process that was killed or by somebody else.
+
+    Their manifest says that the groups stand, and their key is there. What cannot be asked is left alone.
+
+    - `cloud`: name of a cloud; by default all.
+    """
+    for run in local_runs():
+        groups = run.manifest["resource_groups"]
+        here = cloud in (None, run.manifest["cloud"]) and groups and not session.is_worked_on(run)
+        if here and _is_unclosed(run):
+            yield Leftover(
+                f"key and open record of run {run.name}, whose resource groups are gone",
+                True,
+                partial(close, run),
+            )
+
+
+def _is_unclosed(run: runs.Run) -> bool:
+    stand = [row["name"] for row in run.manifest["resource_groups"] if not row["deleted_utc"]]
+    if not stand:
+        return (run.folder / "keys").exists()
+    with contextlib.suppress(DiskbookError, AzureError):
+        groups = connect.clients_of(run, record=False).resource.resource_groups
+        return not any(groups.check_existence(name) for name in stand)
+    return False
+
+
+def own_places() -> Iterator[Leftover]:
+    """Files and marks that runs which have ended left on hosts of the user's own."""
+    for run in local_runs():
+        if stage.standing(run.manifest) and has_ended(run):
+            text = f"run {run.name}, {stage.standing_text(run.manifest)}"
+            yield Leftover(text, True, partial(_leave_hosts, run))
+
+
+def _leave_hosts(run: runs.Run) -> None:
+    with session.session(run):
+        stages.teardown(run)
+    if left := stage.standing_text(run.manifest):
+        raise DiskbookError(f"run {run.name} is {left}")
+
+
+def close(run: runs.Run) -> None:
+    """Tear a run down whose machines are gone, and remove its key."""
+    with session.session(run):
+        stages.teardown(run)
+        shutil.rmtree(run.folder / "keys", ignore_errors=True)
+
+
+def _scratch() -> Iterator[Leftover]:
+    """Folders that killed processes wrote in: Jupyter's, and those of fetches."""
+    for path in [*execute_notebook.left_folders(), *neighbours.stores.left()]:
+        yield Leftover(f"temporary folder {path}", True, partial(shutil.rmtree, path, True))

@@ -40,11 +40,7 @@ def overview() -> documents.Overview:
 def plan(
     scenario: Scenario, target: Target, sources: Sources, estimate: Estimate | None, words: str
 ) -> documents.Plan:
-    """Make the document of a plan.
-
-    - `estimate`: what it costs; None on hosts of one's own.
-    - `words`: what is printed without --json.
-    """
+    """Make the document of a plan; `words` are printed without --json, own hosts have no estimate."""
     from diskbook.design import schedule
     from diskbook.measure.plan import sample_size
 
@@ -164,11 +160,7 @@ def imported(made: Imported, page: Path | None = None) -> documents.Import:
 
 
 def sweep(report: SweepReport, not_deleted: Sequence[str] = ()) -> documents.Sweep:
-    """Make the document of a sweep.
-
-    - `report`: as it was listed, before anything was deleted.
-    - `not_deleted`: what could not be deleted, a sentence each.
-    """
+    """Make the document of a sweep as it was listed, with a sentence for each thing not deleted."""
     return documents.Sweep(
         groups=[_group(place.title, group) for place in report.places for group in place.groups],
         here=list(map(documents.LeftoverRow.model_validate, report.leftovers)),

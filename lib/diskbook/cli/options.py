@@ -139,12 +139,7 @@ limit_numbers = _all(
 
 
 def refuse_given(ctx: click.Context, names: Collection[str], why: str) -> None:
-    """Refuse options that the user has given and that the command would not use.
-
-    - `why`: follows the options, e.g. "cannot change a run that has begun".
-
-    Raises UsageError with the options as the user wrote them.
-    """
+    """Raise UsageError for options given that the command would not use; `why` follows their names."""
     given = [
         param.opts[0]
         for param in ctx.command.params

@@ -30,15 +30,9 @@ ENDPOINT, ENDPOINT_CA = "DISKBOOK_ARM_ENDPOINT", "DISKBOOK_ARM_CA"
 def choose_azure(asked: Mapping[str, Any], region: str, network: Network = PUBLIC) -> dict[str, Any]:
     """Decide what a run on Azure uses, and ask Azure whether it may: nothing is created.
 
-    - `asked`: `subscription` and `ssh_source` as parameters gave them; others come from environment or `az`
-      profile.
-    - `region`: where machines would be created.
-    - `network`: the scenario's; without public addresses machines let in SSH from their own network alone.
-
-    Returns for the manifest: subscription (id, name, where it was named), tenant, ssh_source, endpoint, and
-    provenance, which is "emulated" where the endpoint is an emulator's. Nothing secret.
-
-    Raises UsageError in one line, when anything is missing or nobody is signed in.
+    `asked` has `subscription` and `ssh_source`; others come from environment or `az` profile. Returns for the
+    manifest what leads there, nothing secret; `provenance` is "emulated" where the endpoint is an emulator's.
+    Raises UsageError when anything is missing or nobody is signed in.
     """
     source = _ssh_source(asked.get("ssh_source"), network)
     chosen = signin.find_subscription(asked.get("subscription"))
@@ -67,12 +61,10 @@ def _ssh_source(given: str | None, network: Network) -> str:
 
 
 def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path) -> dict[str, Any]:
-    """Find the hosts of one's own that a run is measured on; none is asked yet.
+    """Find the hosts of one's own that a scenario from `hosts_file.as_own` is measured on; none is asked yet.
 
-    - `asked`: `hosts`, a file; or `folder`, of this machine, by default the run's own folder.
-    - `scenario`: from `hosts_file.as_own`.
-
-    Raises UsageError with one sentence on what is wrong with the file, or does not fit the scenario.
+    `asked` has `hosts`, a file; or `folder`, of this machine, by default the run's own. Raises UsageError
+    with what is wrong with the file, or does not fit the scenario.
     """
     if "hosts" in asked and "folder" in asked:
         raise UsageError("--folder goes without --hosts, which names folders itself; leave one out")
@@ -90,10 +82,7 @@ def choose_hosts(asked: Mapping[str, Any], scenario: Scenario, run_folder: Path)
 
 
 def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:
-    """Update a run on Azure by the parameters it is resumed with: new machines let in another SSH source.
-
-    Raises UsageError when they do not fit the run.
-    """
+    """Let new machines of a resumed run in from another SSH source; UsageError when that does not fit it."""
     used = run.manifest.get("azure")
     if not asked:
         return
@@ -107,9 +96,9 @@ def update_on_resume(run: Run, asked: Mapping[str, Any]) -> None:
 
 
 def azure_clients(subscription_id: str | None = None) -> Clients:
-    """Make clients of Azure for work without a run: prices, quota, a sweep.
+    """Make clients of Azure without a run, as for a sweep; UsageError when no subscription is named.
 
-    Raises UsageError when no subscription is named. Whether anybody is signed in shows at the first request.
+    Whether anybody is signed in shows at the first request.
     """
     chosen = signin.find_subscription(subscription_id)
     return Clients(_azure({"subscription": chosen.id, "endpoint": _endpoint()}))
@@ -118,12 +107,10 @@ def azure_clients(subscription_id: str | None = None) -> Clients:
 def clients_of(run: Run, *, record: bool = True) -> Clients:
     """Make the clients for the cloud of a run.
 
-    - `run`: the run; its manifest must be this client's own word, since a sign-in goes where it leads.
-    - `record`: waits that the user is told of go to its ledger as well, and exchanges to its record if it has
-      one.
-
-    Raises UsageError when its emulator does not run, or when nothing says which Azure subscription to use.
-    Raises DiskbookError when the run was not begun here, or its endpoint is not to be trusted now.
+    Its manifest must be this client's own word, since a sign-in goes where it leads. With `record`, waits go
+    to its ledger as well, and exchanges to its record if it has one. Raises UsageError when its emulator does
+    not run or no subscription is named, DiskbookError when the run was not begun here or its endpoint is not
+    to be trusted now.
     """
     run.check_signed()
     tell = _teller(run) if record else say
@@ -216,10 +203,7 @@ _NEVER_SEEN = {
 
 
 def find_ssh_source(given: str | None = None) -> str:
-    """Return the addresses to let in, as a CIDR: from the parameter, or else from the environment.
-
-    Raises UsageError when none is named, or it would admit everyone or nobody.
-    """
+    """Return the addresses to let in as a CIDR: given, or else of the environment. Raises as `ssh_cidr`."""
     named = os.environ.get(SSH_SOURCE, "").strip()
     for text, where in ((given, "--ssh-source"), (named, SSH_SOURCE)):
         if text:

@@ -37,12 +37,10 @@ NOTHING: Mapping[str, Any] = {
 
 
 def check(run: Run, clients: Clients, scenario: Scenario, replicates: int) -> None:
-    """Stop before anything is created when it cannot be had or costs too much; else record the estimate.
+    """Record the estimate, or stop before anything is created: it cannot be had, or costs too much.
 
-    - `replicates`: how many are about to be created.
-
-    Raises DiskbookError with all that stands in the way, one sentence a problem; or with what costs most, and
-    what to change.
+    Raises DiskbookError with all that stands in the way of so many new replicates, one sentence a problem; or
+    with what costs most, and what to change.
     """
     manifest, cloud, today = run.manifest, clients.cloud.kind, date.today()
     problems = preflight.problems_of(clients, scenario, replicates, today)
@@ -90,21 +88,14 @@ def limit_of(scenario: Scenario, cloud: str, given: float | None) -> float | Non
 
 
 def given_limit(usd: float) -> float:
-    """Check a limit that was given on the command line.
-
-    Raises UsageError when it is no amount of money.
-    """
+    """Check a limit given on the command line; UsageError when it is no amount of money."""
     if not math.isfinite(usd) or usd <= 0:
         raise UsageError(f"--max-cost-usd {usd:g}: give an amount above 0, for example 20")
     return usd
 
 
 def too_dear(estimate: Estimate, limit: float | None, spent: float = 0.0) -> str:
-    """Say what costs most and what to change; empty where the limit holds.
-
-    - `spent`: what earlier sets of machines of the same run were expected to cost; a limit is for the whole
-      run.
-    """
+    """Say what costs most and what to change; "" where the limit holds. `spent`: on earlier machines."""
     if limit is None:
         return ""
     if estimate.unpriced:

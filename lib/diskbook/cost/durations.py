@@ -150,11 +150,7 @@ def _moves_in_blocks(scenario: Scenario) -> tuple[dict[str, tuple[float, float]]
 
 
 def attached_anew(scenario: Scenario) -> tuple[float, float]:
-    """How often disks of one replicate are attached again in its blocks, and before how many visits of arms.
-
-    Each time one is detached and attached; before the first compared trial of a visit it settles
-    (`settling_s`).
-    """
+    """How often disks of one replicate are reattached in its blocks, and before how many visits of arms."""
     blocks, share = _first_blocks(scenario)
     times = attachments.per_block(scenario, blocks).total()
     visits = sum(len(attachments.cycles(scenario, block)) for block in blocks)
@@ -218,8 +214,7 @@ def _mb_s(scenario: Scenario, disk: Disk) -> float:
 class AttachCalls:
     """Calls by what they are for, and how often each disk is detached.
 
-    One call attaches or detaches all disks of a pool on one machine; other disks take a call each. The
-    scenario's checks, which each replicate makes once, are left out.
+    One call serves all disks of a pool on one machine. The scenario's checks are left out.
     """
 
     pools: int

@@ -46,10 +46,7 @@ OS_DISK = {"linux": "E4 LRS", "windows": "E10 LRS"}
 
 @dataclass(frozen=True)
 class Item:
-    """Something billed. `count` is what one replicate has at a time, or uses in all where `by` is "use".
-
-    `by` is "second", "hour" (begun hours) or "use".
-    """
+    """Something billed, by the "second", begun "hour" or "use"; `count` is what one replicate has or uses."""
 
     what: str
     meter: Meter
@@ -124,20 +121,13 @@ def meters(scenario: Scenario) -> list[Meter]:
 
 
 def life_s(scenario: Scenario) -> float:
-    """Time that the machines of one replicate are expected to live, in seconds.
-
-    On Azure replicates are created, measured and deleted at the same time.
-    """
+    """Time that the machines of one replicate live, in seconds: on Azure all do at the same time."""
     single = scenario.model_copy(update={"design": scenario.design.model_copy(update={"replicates": 1})})
     return schedule.seconds(single) + durations.around_s(single) + expected.seconds(scenario)
 
 
 def estimate(scenario: Scenario, prices: PriceList, expires_h: float, replicates: int = 0) -> Estimate:
-    """Price a scenario.
-
-    - `expires_h`: hours after which machines end themselves and the sweep deletes what is left.
-    - `replicates`: how many are still to be made; by default all of the design.
-    """
+    """Price a scenario whose machines end themselves after some hours; by default all its replicates."""
     number = replicates or scenario.design.replicates
     hours = life_s(scenario) / 3600
     worst = max(hours, expires_h)
@@ -293,8 +283,7 @@ def billed_ios(
 ) -> Iterator[Item]:
     """What I/Os cost by use: those above the base of a disk that bursts on demand, and all of Standard disks.
 
-    - `iops`, `seconds`: rate and how long it lasts; or several of each.
-    - `block_bytes`: mean size of an I/O.
+    Rates and how long they last may be arrays; `block_bytes` is the mean size of an I/O.
     """
     if disk.sku in FLEXIBLE or disk.sku == catalog.EPHEMERAL:
         return
@@ -338,10 +327,7 @@ class Priced(NamedTuple):
 
 
 def another_replicate(scenario: Scenario, provenance: str) -> Priced:
-    """Price one more replicate of a scenario, at list price.
-
-    - `provenance`: of the run; what was not measured on Azure, nor emulated, has no price.
-    """
+    """Price one more replicate at list price; what was not measured on Azure, nor emulated, has none."""
     if provenance not in PRICED:
         return Priced(None, f"has no price here: {provenance} machines and disks are not Azure's to bill")
     try:

@@ -58,15 +58,15 @@ def endpoint() -> Endpoint | None:
 def look_up(region: str, meters: Sequence[Meter], asked: Endpoint | None, today: date) -> PriceList:
     """Price the meters: from the API when an endpoint is given and answers, else from the table.
 
-    Returns its `source` says which, with the date. Meters that the API does not price have the table's price,
-    and a note names them with the reason; a failure of the API is a note, never an error.
+    `source` says which, with the date. Meters that the API does not price have the table's price, and a note
+    names them with the reason; a failure of the API is a note, never an error.
     """
     dated = from_table(region, meters, table())
     return dated if asked is None else _together(region, _ask(region, meters, asked, today), dated, today)
 
 
 def saved(path: Path, region: str) -> PriceList:
-    """Prices of a region from a saved answer of the API (its JSON, or a list of pages), else from the table.
+    """Prices of a region from a saved answer of the API (JSON, or a list of pages), else from the table.
 
     Raises UsageError where the file is no such answer.
     """

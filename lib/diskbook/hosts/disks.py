@@ -38,10 +38,7 @@ class OwnDisk:
 
 
 def by_lun(connection: Connection) -> dict[int, Device]:
-    """Disks that the machine sees now, by LUN.
-
-    Raises DiskbookError when two different disks claim to be at one LUN.
-    """
+    """Disks that the machine sees now, by LUN; DiskbookError when two claim to be at one."""
     if isinstance(connection, WindowsConnection):
         return disks_windows.by_lun(connection)
     rows = disks_emulated.listing(connection)
@@ -49,10 +46,7 @@ def by_lun(connection: Connection) -> dict[int, Device]:
 
 
 def at_lun(connection: Connection, lun: int, *, size_bytes: int, patience_s: float = 30.0) -> Device:
-    """Return the disk at a LUN, waiting until the machine has noticed it.
-
-    Raises DiskbookError when it does not appear, or is not of the size that was created.
-    """
+    """Return the disk at a LUN, waiting for it; DiskbookError when it does not appear or has another size."""
     deadline = time.monotonic() + patience_s
     while (device := by_lun(connection).get(lun)) is None:
         if time.monotonic() > deadline:
@@ -69,10 +63,8 @@ def at_lun(connection: Connection, lun: int, *, size_bytes: int, patience_s: flo
 def ours(connection: Connection, lun: int, *, size_bytes: int, unique_id: str) -> OwnDisk:
     """Return the disk at a LUN once it is certain that this run created it; mark it at first use.
 
-    - `lun`: where Azure says that the disk is.
-    - `size_bytes`, `unique_id`: of the disk that was created, as Azure read them back.
-
-    Raises DiskbookError when it is not that disk, or holds something. Nothing has been written then.
+    Raises DiskbookError when it is not that disk by its read-back, or holds something. Nothing has been
+    written then.
     """
     device = at_lun(connection, lun, size_bytes=size_bytes)
     facts = _facts(connection, device)
@@ -147,24 +139,16 @@ echo "room $(($(df --output=avail -B1 {folder} | tail -n 1) + held))"
 
 @dataclass(frozen=True)
 class OsDisk:
-    """An OS disk: how to address what is measured of it, and how much of that is written already, in bytes.
-
-    `held_bytes` is None where it is not known: on an emulated machine, whose disk loses nothing.
-    """
+    """An OS disk: how to address its file, and its bytes that are written; None on emulated machines."""
 
     device: Device
     held_bytes: int | None
 
 
 def find(connection: Connection, needed_bytes: int, folder: str = FOLDER, system: str = "/") -> OsDisk:
-    """Return the ephemeral OS disk of a machine.
+    """Return the ephemeral OS disk of a machine; the file lies in `folder`, `system` is on that disk.
 
-    - `needed_bytes`: size of the file that is to be measured.
-    - `folder`: where the file lies.
-    - `system`: a place on the OS disk.
-
-    Raises DiskbookError when the machine does not tell, or has no room for the file. Nothing has been written
-    then.
+    Raises DiskbookError when the machine does not tell, or has no room. Nothing has been written then.
     """
     rows = disks_emulated.listing(connection)
     if rows is not None:

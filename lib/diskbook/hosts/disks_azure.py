@@ -53,7 +53,7 @@ def by_lun(connection: Connection) -> dict[int, Device]:
 def devices(rows: list[list[str]], machine: str) -> dict[int, Device]:
     """Turn rows of LUN ("lun3" or "3"), link, device and bytes into devices; raises as `by_lun` does.
 
-    A disk may have several rows: links, and the namespace of an NVMe controller, which have to agree.
+    Rows of one disk, links and the namespace of an NVMe controller, have to agree.
     """
     at_lun: dict[int, Device] = {}
     block_devices: dict[int, str] = {}
@@ -69,13 +69,7 @@ def devices(rows: list[list[str]], machine: str) -> dict[int, Device]:
 
 
 def facts(connection: Connection, device: Device, kinds: Collection[str] = WHOLE) -> Facts:
-    """Ask a machine what is on a disk.
-
-    - `connection`, `device`: the machine, and the disk as it sees it.
-    - `kinds`: kinds of block devices, in `lsblk`'s words, that it may be; empty for any.
-
-    Raises DiskbookError when it does not say.
-    """
+    """Ask a machine what is on a disk of some kinds (`lsblk`'s words); DiskbookError when it does not say."""
     script = _as(device, _FACTS.format(path=shlex.quote(device.target), size=device.size_bytes))
     try:
         return parse_facts(connection.check(script, timeout_s=120).decode(), kinds)
@@ -92,10 +86,7 @@ def _as(device: Device, script: str) -> str:
 
 
 def parse_facts(text: str, kinds: Collection[str] = WHOLE) -> Facts:
-    """Read what `lsblk`, `wipefs` and `dd` said of a block device that may be of these kinds.
-
-    Raises ValueError when something is missing or cannot be read.
-    """
+    """Read what `lsblk`, `wipefs` and `dd` said of a block device; ValueError when that cannot be read."""
     rows = [line.partition(" ")[::2] for line in text.splitlines()]
     answer = dict(rows)
     try:

@@ -42,10 +42,7 @@ _RENAMED = {"logical_block_size": "logical_block_size_bytes"}
 
 
 def facts(connection: Connection, device: Device) -> dict[str, Any]:
-    """Ask a machine for its facts and those of a device (`WORDS`, `NUMBERS`), without what it cannot say.
-
-    Raises DiskbookError when it does not answer at all.
-    """
+    """Facts (`WORDS`, `NUMBERS`) a machine tells of itself and a device; DiskbookError if it is silent."""
     if isinstance(connection, WindowsConnection):
         drive = device.target.removeprefix("#").partition(":")[0]
         return of_windows(connection.guest(int(drive) if drive.isdigit() else None))

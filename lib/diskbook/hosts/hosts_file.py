@@ -58,10 +58,7 @@ class _Record(BaseModel):
 
 
 class Folder(_Record):
-    """A folder to measure a file in, or the file itself, which must not be there yet.
-
-    `disk` is which disk of the scenario it stands for; a host with one place may leave it out.
-    """
+    """A folder to measure in, or a file that is not there yet; a host with one place may omit its `disk`."""
 
     path: AbsolutePath
     disk: Name | None = None
@@ -78,8 +75,8 @@ class BlockDevice(_Record):
 class OwnHost(_Record):
     """A host of the user's own; without `address` it is this machine.
 
-    `name` is that of the scenario's machine, or `role` is, where hosts have names of their own. In `folder`
-    lies what tools print while they run; by default the first folder to measure in.
+    `name` or `role` is that of the scenario's machine. Tools print in `folder`, by default the first measured
+    one.
     """
 
     name: Name
@@ -152,10 +149,7 @@ WORDING = Wording(
 
 
 def read(path: str | Path) -> tuple[OwnHost, ...]:
-    """Read a file of hosts.
-
-    Raises UsageError with a line per mistake: what is wrong, and what to do.
-    """
+    """Read a file of hosts. UsageError with a line per mistake: what is wrong, and what to do."""
     file = Path(path)
     raw = input_files.read_toml(file, f"there is no file of hosts {file}")
     try:
@@ -226,7 +220,7 @@ TOKEN_BYTES = 4
 def as_own(scenario: Scenario) -> Scenario:
     """Return the scenario as it is on hosts of one's own: without sizes, SKUs, zones and options of Azure.
 
-    Raises UsageError when it needs something that only Azure has; the first such thing is named.
+    Raises UsageError with the first thing it needs that only Azure has.
     """
     needs = next(_needs_of_azure(scenario), None)
     if needs:
@@ -283,15 +277,11 @@ def _of_disk(scenario: Scenario, disk: Disk) -> Iterator[str]:
 
 
 def placed(scenario: Scenario, hosts: Sequence[OwnHost], where: str) -> dict[str, Any]:
-    """Find the host of each machine, and the place of each disk.
-
-    - `scenario`: from `as_own`.
-    - `hosts`: as the file names them; those that the scenario does not need are left alone.
-    - `where`: the file, for messages.
+    """Find the host of each machine, and the place of each disk, for a scenario from `as_own`.
 
     Returns for the manifest: `token` of what the run makes, and by machine how it is reached and its places.
-
-    Raises UsageError when a machine has no host, or a disk no place of its own.
+    Hosts that are not needed are left alone; `where` is the file, for messages. Raises UsageError when a
+    machine has no host, or a disk no place of its own.
     """
     needed = list(dict.fromkeys(arm.machine for arm in scenario.arm))
     by_machine = {host.machine: host for host in hosts}

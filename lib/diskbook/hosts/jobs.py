@@ -45,10 +45,7 @@ class StepFailed(DiskbookError):
 
 
 def checked(name: str) -> str:
-    """Return the name of a job, which is that of its folder and stands in commands as it is.
-
-    Raises DiskbookError when it is not made of small letters, digits and hyphens.
-    """
+    """Return the name of a job, which is its folder's; DiskbookError unless it is of a-z, 0-9 and hyphens."""
     if not _NAME.fullmatch(name):
         raise DiskbookError(f"a job cannot be called {name!r}; small letters, digits and hyphens are allowed")
     return name

@@ -33,10 +33,7 @@ class UnreachableError(DiskbookError):
 
 @dataclass(frozen=True)
 class Host:
-    """How to reach a machine. `host_key` is its public key line ("ssh-ed25519 AAAA...").
-
-    `route` leads to one without a public address.
-    """
+    """How to reach a machine: `host_key` is its public key line, `route` leads to a private one."""
 
     name: str
     address: str
@@ -67,11 +64,7 @@ class OnUnreachable(Protocol):
 
 
 class Connection:
-    """An SSH connection to one machine, made again when it breaks.
-
-    - `on_unreachable`: called when it does not answer: it may have another address by now, or have been
-      stopped.
-    """
+    """An SSH connection to one machine, made again when it breaks; `on_unreachable` may find it elsewhere."""
 
     stranger = "it is not the one we made"
     """What is said of a machine with another host key."""
@@ -105,10 +98,7 @@ class Connection:
         return self._persist(lambda: self._run_once(command, stdin, timeout_s))
 
     def check(self, command: str, **kwargs: Any) -> bytes:
-        """Run a command that must succeed, and return what it printed.
-
-        Raises DiskbookError with the command's own message when it fails.
-        """
+        """Run a command that must succeed, and return what it printed; DiskbookError with its own message."""
         output = self.run(command, **kwargs)
         if output.status != 0:
             message = output.stderr.decode(errors="replace").strip() or "it printed nothing"
@@ -134,21 +124,13 @@ class Connection:
                 yield from (line.decode(errors="replace") for line in lines)
 
     def start_job(self, name: str, command: list[str], *, root: bool = False) -> None:
-        """Start a detached job in a folder of its own. Doing it twice starts it once.
-
-        Standard output goes to `stdout`, standard error to `stderr`, the exit status to `status`.
-        """
+        """Start a detached job in a folder of its own, with its output and status; twice starts it once."""
         self.check(jobs.start(name, command, root=root))
 
     def finish_job(self, name: str, files: Iterable[str], *, limit_s: float) -> dict[str, bytes]:
-        """Wait for a job and fetch its files.
+        """Wait for a job and fetch its files, as far as they are there, with `status`, `stdout` and `stderr`.
 
-        - `name`: as given to `start_job`.
-        - `files`: names to fetch; what is missing is left out. `status`, `stdout` and `stderr` always come
-          along.
-        - `limit_s`: after this it is taken for hung, and ended.
-
-        Raises JobLost when it ended without leaving a status.
+        After `limit_s` it is taken for hung, and ended. Raises JobLost when it left no status.
         """
         command = jobs.finish(name, files, limit_s=limit_s)
         output = self.run(command, timeout_s=limit_s + 30)
@@ -214,10 +196,7 @@ class Connection:
                 self._wait_to_reconnect(outage, error)
 
     def _wait_to_reconnect(self, outage: private_access.Reconnect, error: BaseException) -> None:
-        """Wait a little before the next attempt; look after the machine when it is due.
-
-        Raises DiskbookError when the machine has been away for too long, or cannot come back.
-        """
+        """Wait before the next attempt, look after the machine when due; DiskbookError when it stays away."""
         self.close()
         last = outage.is_hopeless
         if (last or outage.look_is_due()) and self._report_unreachable(last=last):
@@ -283,10 +262,7 @@ def connect(host: Host, way: private_access.Way | None = None) -> fabric.Connect
 
 
 def untar(content: bytes) -> dict[str, bytes]:
-    """Return the plain files of a tar archive; none is packed, so what a machine sends does not grow here.
-
-    Raises DiskbookError when it is no such archive.
-    """
+    """Return the plain files of a tar archive; none is packed, so what a machine sends does not grow here."""
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             members = [member for member in archive.getmembers() if member.isreg() and not member.issparse()]

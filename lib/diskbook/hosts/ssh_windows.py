@@ -20,10 +20,7 @@ _READ_BY_CMD = re.compile(r'[%"\x00-\x1f\x7f]|^[^ ]*[&|<>()^!][^ ]*$')
 
 
 def command_line(command: Sequence[str]) -> str:
-    """Write a command as a line of a batch file.
-
-    Raises DiskbookError for an argument of which cmd.exe would read a part itself.
-    """
+    """Write a command as a line of a batch file; DiskbookError where cmd.exe would read a part itself."""
     strange = next((word for word in command if _READ_BY_CMD.search(word)), None)
     if strange is not None:
         raise DiskbookError(f"{command[0]} is not run: cmd.exe would read a part of {strange!r} itself")
@@ -44,16 +41,10 @@ class WindowsConnection(Connection):
     def run_script(
         self, command: str, request: bytes, scripts: Mapping[str, str], *, limit_s: float
     ) -> Output:
-        """Run a command of scripts on the machine; these are put there before, once a connection.
+        """Run a command line of scripts, whose texts are put to their paths before, once a connection.
 
-        It may be repeated safely, and is where the connection breaks.
-
-        - `command`: a command line: the same each time.
-        - `request`: what it is asked; it travels on standard input alone.
-        - `scripts`: paths of the scripts that it needs, with their texts.
-        - `limit_s`: after this it is taken for hung.
-
-        Raises NoAnswer when it does not end.
+        It may be repeated safely, and is where the connection breaks. `request` travels on standard input
+        alone. Raises NoAnswer when it does not end within `limit_s`.
         """
         for path, text in scripts.items():
             if path not in self._put:
@@ -104,10 +95,7 @@ class WindowsConnection(Connection):
         self._check("end")
 
     def disks(self) -> list[dict[str, Any]]:
-        """Azure's data disks as the machine sees them: `lun`, `number` of the drive, `size_bytes`, `style`.
-
-        Emulated machines add `prefill_target`.
-        """
+        """Azure's data disks: `lun`, `number` of the drive, `size_bytes`, `style`, `prefill_target`."""
         text = self._check("disks").decode().strip()
         rows = json.loads(text) if text else []
         return data_disks([rows] if isinstance(rows, dict) else rows)

@@ -67,7 +67,7 @@ def connection(manifest: Mapping[str, Any], machine: str, folder: str = "/") -> 
 def provision(run: Run) -> None:
     """Check every host and place, and only then make what is measured; what stands already is taken.
 
-    Raises DiskbookError with the first thing that does not fit; where nothing was made yet, nothing was
+    Raises DiskbookError with the first thing that does not fit; unless something was made, nothing was
     written.
     """
     with contextlib.ExitStack() as stack:
@@ -98,10 +98,7 @@ def teardown(run: Run, say: Say) -> None:
 
 
 def check_room(run: Run, error: DiskbookError) -> None:
-    """Say that a host's disk is full where it is, in place of what a tool makes of that.
-
-    Raises DiskbookError when nothing is left in a folder of the run; from the error that led here.
-    """
+    """Raise DiskbookError, from the error that led here, when the disk of a host is full."""
     for machine, entry in run.manifest[KEY]["hosts"].items():
         with contextlib.suppress(DiskbookError, ValueError):
             if entry["address"] is not None:
@@ -412,7 +409,7 @@ class LocalConnection(ssh.Connection):
 def try_once(host: ssh.Host) -> None:
     """Connect to a host once, to say what is wrong with it before anything is begun.
 
-    Raises DiskbookError with what does not fit: address, host key, user or key; no password is ever asked.
+    Raises DiskbookError: address, host key, user or key do not fit; no password is ever asked.
     """
     where = f"host {host.name} ({host.user}@{host.address}:{host.port})"
     key = f"identity_file {host.private_key}"

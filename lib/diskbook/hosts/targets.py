@@ -66,9 +66,7 @@ def in_use_text(output: Output) -> str:
 
 
 def sample(connection: Connection, host: str, device: Device, start: int, end: int) -> tuple[int, str]:
-    """Read blocks spread evenly over a range of bytes of a device.
-
-    Returns how many blocks were looked at, and where the first data were; "" where all of them hold zeros.
+    """Read blocks spread evenly over a range of bytes; return how many, and where the first data are, or "".
 
     Raises DiskbookError when the host does not say.
     """
@@ -122,8 +120,7 @@ _NO_ROOM = ("No space left", "Disk quota exceeded")
 class Place:
     """Where one disk of the scenario is measured on a host.
 
-    `path` is what the hosts file names, `target` what is measured: a file, in `folder` where that is ours,
-    or a device. `unique_id` is what its mark has.
+    `path` is what the hosts file names, `target` what is measured: a file, in `folder` if ours, or a device.
     """
 
     disk: str
@@ -279,8 +276,7 @@ def _device(host: str, place: Place, facts: dict[str, str]) -> Device:
 def make(connection: Connection, host: str, place: Place, read_back: dict[str, Any]) -> Device:
     """Make a file, or mark a device; one that is ours already is taken as it is.
 
-    Raises DiskbookError when the file is there and not ours, or takes no unbuffered I/O. It is removed again
-    then.
+    Raises DiskbookError when the file is not ours, or takes no unbuffered I/O, and is removed again then.
     """
     device = device_of(place, read_back)
     if _mark_of(connection, device) == place.mark:
@@ -297,10 +293,7 @@ def make(connection: Connection, host: str, place: Place, read_back: dict[str, A
 
 
 def known(connection: Connection, host: str, place: Place, read_back: dict[str, Any]) -> Device:
-    """Return what is measured once it is certain that this run made or marked it.
-
-    Raises DiskbookError when it is gone, is another's, or is in use.
-    """
+    """Return what is measured if this run made it; DiskbookError when it is gone, in use or not ours."""
     device = device_of(place, read_back)
     if _mark_of(connection, device) != place.mark:
         raise DiskbookError(

@@ -27,11 +27,7 @@ _ID = re.compile(r"/resourcegroups/(?P<group>[^/]+)/providers/.*/(?P<name>[^/]+)
 
 
 class Attachments:
-    """Disks and machines of one replicate, moved by attachDetachDataDisks.
-
-    - `clients`, `run`: where to ask, and where to record the time of each operation.
-    - `replicate`: entry of the manifest: ids of machines and disks.
-    """
+    """Disks and machines of one replicate (its entry of the manifest), moved by attachDetachDataDisks."""
 
     def __init__(self, clients: Clients, run: Run, replicate: dict[str, Any]) -> None:
         self._clients = clients
@@ -52,10 +48,7 @@ class Attachments:
         return places
 
     def move(self, disk: Disk, machine: str) -> int:
-        """Have the disk on the machine, taking it from another one where it cannot be shared.
-
-        Returns the LUN.
-        """
+        """Have the disk on the machine, taken from another where it cannot be shared; return the LUN."""
         places = self.where(disk.name)
         for other, lun in places:
             if other == machine:
@@ -65,10 +58,7 @@ class Attachments:
         return self.attach(disk, machine)
 
     def renew(self, disk: Disk, machine: str) -> int:
-        """Attach a disk to a machine again, which is detached first where it is there already.
-
-        Else it is taken from another machine where it cannot be shared. Returns the LUN.
-        """
+        """Attach a disk to a machine again, detached before, where it cannot be shared; return the LUN."""
         places = [place for place, _ in self.where(disk.name)]
         if machine in places:
             self.detach(disk.name, machine)
@@ -77,19 +67,14 @@ class Attachments:
         return self.attach(disk, machine)
 
     def attach(self, disk: Disk, machine: str) -> int:
-        """Attach at the lowest free LUN, read the attachment back, and record what Azure says of it.
+        """Attach at the lowest free LUN, read it back, and record what Azure says of it.
 
         Raises DiskbookError with Azure's own message, or when the attachment is not what was asked for.
         """
         return self._attach([disk], machine, {row.lun for row in self._data_disks(machine)})[disk.name]
 
     def attach_all(self, disks: Sequence[Disk], machine: str) -> dict[str, int]:
-        """Have disks on a machine, each for itself: attach those that it lacks, in order, by one request.
-
-        Returns name to LUN, as Azure says.
-
-        Raises DiskbookError as `attach` does.
-        """
+        """Attach the disks that a machine lacks, by one request; return name to LUN. Raises as `attach`."""
         rows = self._data_disks(machine)
         lun_of = {row.managed_disk.id.lower(): row.lun for row in rows if row.managed_disk}
         luns = {spec.name: lun_of.get(self._disks[spec.name]) for spec in disks}
@@ -153,11 +138,7 @@ def group_and_name(resource_id: str) -> tuple[str, str]:
 
 
 class Power:
-    """Power of the machines of one replicate.
-
-    - `clients`, `run`: where to ask, and where to record the time of each operation.
-    - `replicate`: entry of the manifest.
-    """
+    """Power of the machines of one replicate, by its entry of the manifest."""
 
     def __init__(self, clients: Clients, run: Run, replicate: Mapping[str, Any]) -> None:
         self.clients = clients
@@ -195,11 +176,7 @@ _SINGLE_TRY: dict[str, Any] = {"retry_total": 0, "connection_timeout": 5, "read_
 
 
 class Recovery:
-    """Looks after the machines of one replicate while it is measured.
-
-    - `clients`, `run`: where to ask, and where to record what was found and done.
-    - `replicate`: entry of the manifest: ids of machines and disks.
-    """
+    """Looks after the machines of one replicate, by its entry of the manifest, while it is measured."""
 
     def __init__(self, clients: Clients, run: Run, replicate: dict[str, Any]) -> None:
         self._clients = clients
@@ -211,9 +188,8 @@ class Recovery:
         """Look after a machine that does not answer, given by its scenario name.
 
         Returns where it listens, when something was done or is under way; None when there is nothing to do
-        but to wait, or Azure cannot be asked either.
-
-        Raises DiskbookError: it is gone, or was found stopped a second time, or Azure refuses to start it.
+        but to wait, or Azure cannot be asked. Raises DiskbookError: it is gone, was found stopped again, or
+        Azure refuses to start it.
         """
         try:
             state = self._power(machine)

@@ -43,10 +43,7 @@ _filling = threading.Lock()
 
 @functools.cache
 def fill_models(package: str) -> None:
-    """Fill in all models of a package of the SDK; threads may use them from then on.
-
-    - `package`: such as "azure.mgmt.compute".
-    """
+    """Fill in all models of a package of the SDK ("azure.mgmt.compute"), so that threads may use them."""
     models = vars(importlib.import_module(f"{package}.models")).values()
     ancestors = {cls for model in models if isinstance(model, type) for cls in model.__mro__}
     with _filling:
@@ -69,11 +66,7 @@ _POLL = re.compile(r"/(locations/[^/]+/\w*operations|operation(results|statuses)
 
 
 def poll_interval_s(so_far_s: float, asked_s: float = 0.0) -> int:
-    """Whole seconds to the next poll of an operation.
-
-    - `so_far_s`: how long it has been waited for.
-    - `asked_s`: the longest time between polls that Azure has named for it.
-    """
+    """Whole seconds to the next poll of an operation: by the time so far, and the longest Azure named."""
     return max(LEAST_S, round(max(so_far_s, asked_s) * SHARE))
 
 

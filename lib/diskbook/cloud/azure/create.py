@@ -44,13 +44,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Maker:
-    """Creates the things of one resource group.
-
-    - `clients`, `run`: where to ask, and where to record the time of each operation.
-    - `place`: the group, which is there.
-    - `zones`: logical zone to physical one.
-    - `asked_network`: the scenario's network.
-    """
+    """Creates the things of one resource group, which is there; `zones` is logical zone to physical one."""
 
     clients: Clients
     run: Run
@@ -94,8 +88,6 @@ class Maker:
     def interface(self, name: str, spec: Machine, parts: Mapping[str, str], size: offers.Size) -> Any:
         """Create a machine's network interface and read it back.
 
-        - `name`: the machine's name in Azure.
-        - `spec`: the machine as the scenario asks for it.
         - `parts`: ids of `subnet`, `group` (the security group) and, with a public one, `address`.
         """
         accelerated = spec.accelerated_networking and size.accelerated_networking
@@ -123,8 +115,8 @@ class Maker:
     ) -> dict[str, Any]:
         """Create a machine and read it back; return its entry of the manifest. Windows is set up as well.
 
-        `images` are the versions of the run's images (`offers.image_versions`). `os_disk` is its ephemeral OS disk,
-        where it is to have one; `pooled` says that it is to have disks of a pool, `ultra` an Ultra disk.
+        `images` are from `offers.image_versions`. `os_disk` is ephemeral, if given. `pooled` says that it is
+        to have disks of a pool, `ultra` an Ultra disk.
         """
         host_key = keys.new_pair(name)
         public_key = keys.run_key(self.run.folder).with_suffix(".pub").read_text().strip()
@@ -178,10 +170,7 @@ class Maker:
         }
 
     def shutdown(self, name: str, machine_id: str, local: bool) -> bool:
-        """Ask Azure to deallocate a machine when the run expires; say whether it will.
-
-        `local` says that its OS disk is ephemeral.
-        """
+        """Have Azure deallocate a machine at expiry; say whether it will. `local`: an ephemeral OS disk."""
         place = self.place
         named = f"{place.prefix}{name}"
         return expiry.schedule(self.clients, self.run, named, machine_id, place.region, place.tags, local)
@@ -215,9 +204,9 @@ class Maker:
         }
 
     def witness(self, number: int, redundancy: str) -> dict[str, Any]:
-        """Create the storage account of a replicate's witness and read it back; return its entry.
+        """Create the storage account (LRS or ZRS) of a replicate's witness, read it back, return its entry.
 
-        The entry has no key: that is asked for when it is used (`witness.key`). `redundancy` is LRS or ZRS.
+        The entry has no key: that is asked for when it is used (`witness.key`).
         """
         place = self.place
         home = witness.home(place.group, place.prefix)
@@ -291,15 +280,10 @@ print(json.dumps(results))
 def inspect_machine(folder: Path, spec: Machine, machines: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Sign in to a machine, wait until it is set up, and ask what only it can tell.
 
-    - `spec`: the machine as the scenario asks for it.
-    - `machines`: entries of the manifest of all machines of its replicate, by scenario name. `reached_at` is
-      where other machines reach one.
-
-    Returns `kernel`, `tool_version` and `round_trips`: the way to each machine of another zone and back, with
-    `to`, both physical (else logical) zones, `median_ms`, `min_ms` and `n`. Where no probe got through, and
-    on a machine without Python, n is 0 and there are no times. Windows machines are not asked.
-
-    Raises DiskbookError when it cannot be reached, or has no tool.
+    Returns `kernel`, `tool_version` and `round_trips` to each machine of another zone (at its `reached_at`),
+    with `to`, both physical (else logical) zones, `median_ms`, `min_ms` and `n`. Where no probe got through,
+    n is 0 and there are no times. Windows machines are not asked. Raises DiskbookError when it cannot be
+    reached, or has no tool.
     """
     host = private.host_of(machines[spec.name], folder)
     tool = registry.TOOLS[spec.tools[0]]
@@ -348,9 +332,8 @@ def _not_set_up(name: str, output: Output) -> str:
 def unreachable_advice(error: UnreachableError, ssh_source: str, *, private: bool) -> str:
     """Say what keeps a new machine from being reached, the likeliest first.
 
-    - `error`: its cause tells a machine that is silent from one that refuses.
-    - `ssh_source`: from where the machines let in SSH.
-    - `private`: whether the machines have no public address.
+    The cause of `error` tells a machine that is silent from one that refuses; `private` has no public
+    address.
     """
     keep = "keep it for a look with --debug-minutes 10"
     if isinstance(error.__cause__, paramiko.AuthenticationException):

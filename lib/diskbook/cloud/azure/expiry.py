@@ -40,10 +40,7 @@ _TOOL_START_S = 0.6  # what a tool's start and the fetching of its output cost, 
 
 
 def check_hours(hours: float) -> float:
-    """Check a lifetime in hours that a user gave.
-
-    Raises UsageError when Azure's schedule might miss it for a day, or it is so long that it caps nothing.
-    """
+    """Check a lifetime in hours: UsageError when Azure's schedule might miss it, or it caps nothing."""
     if not LEAST_H <= hours <= LONGEST_H:
         raise UsageError(
             f"--expires {hours:g}: give {LEAST_H:g} to {LONGEST_H:g} hours; Azure's auto-shutdown may run a "
@@ -96,10 +93,7 @@ def expired_groups(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def check_not_past(run: Run, group: str) -> None:
-    """Make sure that a resource group has not expired: its machines are down on purpose.
-
-    Raises DiskbookError when it has.
-    """
+    """Raise DiskbookError when a resource group has expired: its machines are down on purpose."""
     if group in expired_groups(run.manifest):
         raise DiskbookError(
             f"resource group {group} has expired, so its machines have shut down; "
@@ -108,10 +102,7 @@ def check_not_past(run: Run, group: str) -> None:
 
 
 def check_stands_at(run: Run, group: str, when: datetime) -> None:
-    """Make sure that the machines of a resource group still run at a time for which they would wait.
-
-    Raises DiskbookError when they will have shut down.
-    """
+    """Raise DiskbookError when the machines of a group will be down at a time for which they would wait."""
     rows = [row for row in run.manifest["resource_groups"] if row["name"] == group]
     expires = next((row["expires_utc"] for row in rows if row.get("expires_utc")), None)
     if expires is not None and datetime.fromisoformat(expires) <= when:
@@ -130,13 +121,9 @@ def _is_past(row: Mapping[str, Any]) -> bool:
 def check_fits(
     manifest: Mapping[str, Any], scenario: Scenario, blocks: Iterable[Block], at_once: int
 ) -> None:
-    """Make sure that what is to be measured can be, before the machines shut down.
+    """Make sure that what is to be measured, so many replicates at once, fits before the machines shut down.
 
-    - `manifest`: of the run; it says how long its machines may stand.
-    - `scenario`, `blocks`: what is to be measured.
-    - `at_once`: how many replicates are measured at the same time.
-
-    Raises UsageError when it cannot; with the lifetime that would do.
+    Raises UsageError when it does not; with the lifetime that would do.
     """
     listed = list(blocks)
     busy_s = {
@@ -182,8 +169,7 @@ def _waiting_s(
 def cloud_config(expires_utc: str) -> dict[str, Any]:
     """Part of a cloud-config that shuts a Linux machine down `GUEST_LATER` after it expires.
 
-    A timer unit, so that it holds after a restart too: a machine started again after its time is shut down
-    at once (`Persistent`).
+    A timer unit, so a machine that is started again after its time is shut down at once (`Persistent`).
     """
     at = _rounded_up(_guest_time(expires_utc), timedelta(seconds=1))
     timer = (
@@ -230,17 +216,10 @@ def schedule(
     tags: dict[str, str],
     local: bool = False,
 ) -> bool:
-    """Ask Azure to deallocate a machine when it expires.
+    """Ask Azure to deallocate a machine when it expires (tag `diskbook-expires`); return whether it will.
 
     What comes of it goes into the ledger. A refusal stops nothing: the timer in the machine is set, and the
-    group is swept after its expiry.
-
-    - `clients`, `run`: where to ask, and where to record it.
-    - `machine`, `machine_id`: name and id of the machine in Azure.
-    - `region`, `tags`: as of all that the run creates; `diskbook-expires` is the time.
-    - `local`: whether its OS disk is ephemeral: Azure deallocates no such machine.
-
-    Returns whether Azure will.
+    group is swept after its expiry. With an ephemeral OS disk (`local`) Azure deallocates no machine.
     """
     expires = datetime.fromisoformat(tags["diskbook-expires"])
     at = None if local else shutdown_time(expires, datetime.now(UTC))

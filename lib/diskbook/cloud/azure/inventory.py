@@ -23,10 +23,7 @@ _MAIN = {"virtualMachines": "machine", "disks": "disk"}  # named first: they cos
 
 
 def find_group(clients: Clients, group: str) -> Any | None:
-    """Return a resource group, None where there is none.
-
-    Raises DiskbookError when the cloud does not say.
-    """
+    """Return a resource group, None where there is none. Raises DiskbookError when the cloud does not say."""
     try:
         return clients.resource.resource_groups.get(group)
     except ResourceNotFoundError:
@@ -90,10 +87,7 @@ def tell_elsewhere(clients: Clients, run: Run) -> None:
 
 
 def elsewhere(clients: Clients, run: str, groups: Collection[str]) -> list[str]:
-    """Find what carries a run's tag outside of its resource groups: there should be nothing.
-
-    Returns ids of resources and groups. They are for the user to judge, not to be deleted.
-    """
+    """Ids of what carries a run's tag outside of its groups: nothing should, and the user is to judge it."""
     tagged = f"tagName eq 'diskbook-run' and tagValue eq '{run}'"
     own = {group.lower() for group in groups}
     tagged_groups = clients.resource.resource_groups.list(filter=tagged)
@@ -122,10 +116,7 @@ _SHOWN = 5  # resources that are named one by one
 
 
 def new_group(clients: Clients, run: Run, number: int) -> str:
-    """Name for the run's next resource group; there is none of that name yet.
-
-    Raises DiskbookError when there is one all the same: it is somebody else's, and nothing is put into it.
-    """
+    """Name for the run's next resource group. DiskbookError when there is one: it is somebody else's."""
     group = f"diskbook-{run.name}-{number}-{secrets.token_hex(4)}"
     if find_group(clients, group) is not None:
         raise DiskbookError(f"resource group {group} exists already and is not this run's; try again")
@@ -133,12 +124,7 @@ def new_group(clients: Clients, run: Run, number: int) -> str:
 
 
 def check_owner(clients: Clients, run: Run, group: Any) -> None:
-    """Make sure that a resource group is the run's own, whatever others have put into it.
-
-    - `group`: the group as Azure shows it.
-
-    Raises DiskbookError when it is not, with the reason. Then nothing in it may be touched.
-    """
+    """Raise DiskbookError, with the reason, unless a group is the run's own, whatever is in it."""
     tags = group.tags or {}
     reason = None
     if tags.get(session.RUN_TAG) != run.name:

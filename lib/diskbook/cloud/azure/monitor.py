@@ -80,7 +80,7 @@ def keep(run: Run, clients: Clients) -> None:
 def unfetched(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> MetricsRequest | None:
     """Find the trials whose metrics were not fetched yet; None when there are none.
 
-    Those on machines that were replaced since are left out: one machine that is gone would spoil the answer.
+    Those on replaced machines are left out: one machine that is gone would spoil the answer.
     """
     fetched = [number for number, event in enumerate(ledger) if _is_fetched(event)]
     current = _current_machines(manifest)

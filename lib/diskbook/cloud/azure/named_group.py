@@ -30,13 +30,9 @@ LISTING_PAUSES_S = (0.0, 5.0, 15.0)  # unscaled; Resource Manager's list of a gr
 def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> None:
     """Delete machines, disks, interfaces, addresses and witness of a replicate, and list that they are gone.
 
-    Its machines go first, and with them what they hold. Network and security group belong to all replicates
-    of the group and cost nothing: they stay.
-
-    - `clients`, `run`, `group`: the group must be the run's own (`inventory.check_owner`), or the one that
-      the user named.
-
-    Raises DiskbookError with Azure's own message, or when something of it is left.
+    The group must be the run's own (`inventory.check_owner`) or one that the user named. Machines go first,
+    and with them what they hold. Network and security group belong to all replicates and cost nothing: they
+    stay. Raises DiskbookError with Azure's own message, or when something of it is left.
     """
     resource = inventory.find_group(clients, group)
     if resource is None:
@@ -59,13 +55,9 @@ def remove_replicate(clients: Clients, run: Run, group: str, number: int) -> Non
 
 
 def remove_own(clients: Clients, group: str, is_own: Callable[[Any], bool]) -> list[str]:
-    """Delete a run's resources in a group, and leave those that are not the run's.
+    """Delete a run's resources in a group; return what could not be deleted, each with Azure's reason.
 
     A deletion that Azure refuses keeps no other resource standing.
-
-    - `group`, `is_own`: the group, and which of its resources are the run's, by id, name and tags.
-
-    Returns what could not be deleted: a resource of the run and Azure's reason, per entry.
     """
     rows = inventory.contents(clients, group)
     witnessed = any("/storageaccounts/" in row.id.lower() for row in rows if is_own(row))
@@ -184,11 +176,7 @@ def missing(clients: Clients, group: str) -> str:
 
 
 def is_own(row: Any, subscription: str, group: str, prefix: str) -> bool:
-    """Whether a resource of an existing group is of the run with a prefix.
-
-    - `row`: the resource: its id, name and tags.
-    - `subscription`, `group`, `prefix`: where it is, and how the names of the run's resources begin.
-    """
+    """Whether a resource of an existing group is of the run whose names begin with a prefix."""
     name = row.name.lower()
     if re.search(rf"/disks/{prefix}r\d+-[^/]+-os$", row.id.lower()):
         return True
@@ -230,9 +218,7 @@ def parts(clients: Clients, group: str) -> Iterator[Part]:
 
 
 def remove(clients: Clients, group: str, prefix: str, run: str, say: Say) -> bool:
-    """Delete a run's resources from an existing group, and read back that they are gone.
-
-    Returns whether the group is there.
+    """Delete a run's resources from an existing group, and read that back; return whether the group is there.
 
     Raises DiskbookError if something is left, with Azure's reasons.
     """

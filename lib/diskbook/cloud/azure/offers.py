@@ -34,8 +34,8 @@ Row = Mapping[str, Any]
 class Offer:
     """A size or a disk SKU as the region offers it to this subscription.
 
-    `tier` is the size class of a disk, e.g. P30. `zones` are those in which it may be had, with restrictions
-    taken off; `everywhere` is False where the whole region is closed to the subscription.
+    `tier` is that of a disk, e.g. P30. `zones` are without restricted ones; `everywhere` is False in a closed
+    region.
     """
 
     name: str
@@ -282,10 +282,7 @@ def _apart(offer: Offer, size: catalog.VmSize) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Size:
-    """What a VM size can do: its limits (as `sizes` says), and whether it takes accelerated networking.
-
-    `differs` says in one line where Azure and the table disagree on it, "" where they do not.
-    """
+    """What a VM size can do. `differs` says where Azure and the table disagree, "" where they do not."""
 
     limits: dict[str, float | None]
     accelerated_networking: bool
@@ -294,15 +291,11 @@ class Size:
 
 
 def measured_sizes(clients: Clients, region: str, names: Set[str]) -> dict[str, Size]:
-    """Limits of VM sizes: uncached, and cached ones for disks with a host cache.
+    """Limits of VM sizes, by size: base ones from the API, burst ones from data/reference/vm-sizes.csv.
 
-    Base limits come from the API. Burst limits are not in resource SKUs: they come from the dated table
-    data/reference/vm-sizes.csv. Where the two disagree, it is said in one line a size.
-
-    Returns by size. Limits are `iops`, `mb_s`, `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s` (None
-    where there is none, or none is known; MB are 10^6 bytes).
-
-    Raises DiskbookError when the region does not offer a size.
+    `iops`, `mb_s` (10^6 bytes), `burst_iops`, `burst_mb_s`, `cached_iops`, `cached_mb_s`; None where there is
+    none, or none is known. Where API and table disagree, it is said in one line a size. Raises DiskbookError
+    when the region does not offer a size.
     """
     offered = sizes(clients, region)
     missing = {name for name in names if name.lower() not in offered}
@@ -344,12 +337,9 @@ def image_versions(
     region: str,
     traits: Mapping[str, Traits] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Return the version of each image that a run needs, by its name in `arm.IMAGES`.
+    """Return the version of each image that a run needs, by its name in `arm.IMAGES`, as in its manifest.
 
-    Those that its manifest has are kept; others are asked for and written there. `traits` are those of the
-    sizes of its machines, by name.
-
-    Raises DiskbookError when a region lists no version of an image.
+    Versions that it lacks are asked for and written there. Raises DiskbookError when a region lists none.
     """
     known: dict[str, str] = dict(run.manifest.get("images") or {})
     missing = sorted(images_needed(scenario, traits) - known.keys())
@@ -370,10 +360,7 @@ def images_needed(scenario: Scenario, traits: Mapping[str, Traits] = MappingProx
 
 
 def latest_image(clients: Clients, region: str, name: str) -> str:
-    """Ask for the newest_version version of an image of `arm.IMAGES` that a region lists.
-
-    Raises DiskbookError when it lists none.
-    """
+    """Ask for the newest version of an image of `arm.IMAGES` in a region; DiskbookError when it has none."""
     image = arm.IMAGES[name]
     listed = clients.compute.virtual_machine_images.list(
         region, image["publisher"], image["offer"], image["sku"]

@@ -166,14 +166,9 @@ def problems_of(clients: Clients, scenario: Scenario, replicates: int, today: da
 def problems(
     scenario: Scenario, here: Region, elsewhere: Elsewhere, replicates: int, today: date
 ) -> list[str]:
-    """Hold a scenario against what a region offers.
+    """Compare a scenario with what a region offers; one sentence a problem, none twice.
 
-    - `here`: what the scenario's region offers.
-    - `elsewhere`: called for the other regions when one has to be found.
-    - `replicates`: how many are still to be created.
-    - `today`: the day to judge retired sizes by.
-
-    Returns one sentence a problem, none twice; empty when everything can be had.
+    `elsewhere` is called for the other regions when one has to be found. Retired sizes are judged by `today`.
     """
     sentences: list[str] = []
     for machine in scenario.machine:
@@ -287,10 +282,7 @@ def _is_suitable(scenario: Scenario, machine: Machine, here: Region, name: str, 
 
 
 def _may_stand_in(machine: Machine, here: Region, other: Offer) -> bool:
-    """Whether the workbook knows a size, and its image and way to find disks are those of the machine's.
-
-    A size that no image or table fits would be refused next.
-    """
+    """Whether the workbook knows a size, and the machine's image fits it: else it would be refused next."""
     if other.name.lower() not in catalog.vm_sizes():
         return False
     own = azure_sizes.traits(machine.size, here.sizes.get(machine.size.lower()))

@@ -37,17 +37,11 @@ def run_steps(
     done: Callable[[str, Any], None] = lambda name, result: None,
     at_once: int = AT_ONCE,
 ) -> dict[str, Any]:
-    """Do all steps, in parallel as far as what they need allows.
+    """Do all steps, in parallel as far as what they need allows; return results by name.
 
-    When one fails, those under way are waited for and none is begun any more.
-
-    - `done`: called with name and result of each step, in the calling thread, in the order they end.
-    - `at_once`: how many steps may be under way.
-
-    Returns the results by name.
-
-    Raises Exception: what the first step to fail raised. Raises graphlib.CycleError when steps need one
-    another in a circle.
+    When one fails, those under way are waited for, none is begun any more, and its exception is raised.
+    `done` is called with name and result of each step, in the calling thread, in the order they end.
+    Raises graphlib.CycleError when steps need one another in a circle.
     """
     order = TopologicalSorter({name: step.needs for name, step in steps.items()})
     order.prepare()
@@ -76,13 +70,7 @@ def run_steps(
 def longest_chain(
     needs: Mapping[str, Iterable[str]], duration_s: Mapping[str, float]
 ) -> tuple[float, list[str]]:
-    """Find the chain of steps that takes longest: no order of doing them is faster.
-
-    - `needs`: for each step the steps it needs.
-    - `duration_s`: seconds of each step; 0 for those not named.
-
-    Returns its duration in seconds, and its steps in order.
-    """
+    """Find the chain of steps that takes longest: its seconds and steps. No order of doing them is faster."""
     best: dict[str, tuple[float, list[str]]] = {}
     for name in TopologicalSorter(needs).static_order():
         before = max((best[need] for need in needs.get(name, ())), default=(0.0, []))
@@ -151,15 +139,10 @@ def replicates(
 ) -> None:
     """Create machines and disks of replicates, all in parallel; read every setting back.
 
-    - `clients`, `run`, `scenario`, `place`: what is created where.
-    - `zones`: logical zone to physical one.
-    - `numbers`: of the replicates.
-    - `keep`: takes each replicate's entry of the manifest as soon as it is complete: for each machine id,
-      size, zones, limits, read-back and host; for each disk id, zones, limits and read-back; round-trip
-      times; the storage account of a witness, without its key.
-
-    Raises DiskbookError when Azure refuses something, with its own message, or when a setting is not what was
-    asked for. Replicates that were complete by then have been kept.
+    `keep` takes each replicate's entry of the manifest as soon as it is complete: for each machine id, size,
+    zones, limits, read-back and host; for each disk id, zones, limits and read-back; round-trip times; the
+    storage account of a witness, without its key. Raises DiskbookError when Azure refuses something, or a
+    setting is not what was asked for. Replicates that were complete by then have been kept.
     """
     keys.run_key(run.folder)  # made here, once: the steps run side by side
     maker = Maker(clients, run, place, zones, scenario.network)
@@ -170,7 +153,7 @@ def replicates(
 def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str, Step]:
     """Return what is to be done for some replicates, and what needs what.
 
-    A step is named for what it makes and its name in Azure, as in "machine r2-vm1"; "replicate 2" ends that
+    A step is named for what it makes and its name in Azure: "machine r2-vm1"; "replicate 2" ends that
     replicate.
     """
     asked = {machine.size for machine in scenario.machine}

@@ -72,12 +72,7 @@ def is_pseudonym(text: str) -> bool:
 
 
 class Pseudonyms:
-    """Pseudonyms under one key, and what they have been given for.
-
-    - `key`: secret of whoever makes them; another key makes others.
-
-    - `kinds`: each pseudonym that was given, with the kind of what it stands for: "user", "resource group".
-    """
+    """Pseudonyms under one secret key. `kinds`: of each that was given, what it stands for, e.g. "user"."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -86,10 +81,8 @@ class Pseudonyms:
         self.kinds: dict[str, str] = {}
 
     def give(self, original: str, place: str) -> str:
-        """Return the pseudonym of an original, and record its kind; a pseudonym stays as it is.
+        """Return the pseudonym of an original, of a user's name also each part; a pseudonym stays as it is.
 
-        - `original`: what is to be replaced, here and wherever else it stands; of a user's name also each
-          part.
         - `place`: a kind, or the name of the place that it stood at (`kind_of`).
         """
         if not original or is_pseudonym(original):

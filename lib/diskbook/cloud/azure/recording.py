@@ -44,10 +44,7 @@ KEY = "record"  # of the manifest: whether exchanges are recorded
 
 
 class Recorder:
-    """Writes exchanges into a run's folder; safe to share between threads and processes.
-
-    - `append`: appends bytes to a file of the run (`Run.append_bytes`).
-    """
+    """Writes exchanges by `Run.append_bytes`; safe to share between threads and processes."""
 
     def __init__(self, append: Callable[[str, bytes], Any], scrubber: Scrubber) -> None:
         self._append = append
@@ -241,8 +238,8 @@ def begin(run: Run) -> None:
 def pack(run: Run) -> Pack:
     """Pack a run's record and its manifest, and list what was replaced.
 
-    Raises UsageError when the run was not recorded. Raises DiskbookError when it was not begun here, so that
-    its pseudonyms cannot be known, or the record is damaged.
+    Raises UsageError when it was not recorded, DiskbookError when it was not begun here or the record is
+    damaged.
     """
     if not (run.folder / FILE).exists():
         raise UsageError(f"run {run.name} has no {FILE}: begin a run with --record")

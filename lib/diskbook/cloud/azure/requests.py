@@ -156,12 +156,11 @@ def machine(
 ) -> dict[str, Any]:
     """Body that creates a machine which knows our key, and whose host key we know.
 
-    `image_version` is that of its image, the same for all machines of a run (`offers.image_versions`), `traits` are
-    those of its size.
-    A Windows machine gets both from the script extension that follows (`windows_extension`). `os_disk` is
-    its ephemeral OS disk; by default it gets an ordinary one. `pooled` says that its disks are a pool of
-    Storage Spaces, for which it gets another image; `ultra` that it takes an Ultra disk at some time, which
-    Azure lets a machine do only where it was made for it. `prefix` begins its name in Azure.
+    A Windows machine gets both from the script extension that follows (`windows_extension`). `image_version`
+    is the same for all machines of a run. By default the OS disk is an ordinary one. `pooled` says that its
+    disks are a pool of Storage Spaces, for which it gets another image; `ultra` that it takes an Ultra disk
+    at some time, which Azure lets a machine do only where it was made for it. `prefix` begins its name in
+    Azure.
     """
     expires_utc = tags.get("diskbook-expires")
     profile = (
@@ -270,12 +269,11 @@ def witness(region: str, tags: dict[str, str], redundancy: str) -> dict[str, Any
 def interface(
     subnet_id: str, address_id: str | None, security_group_id: str, *, accelerated: bool = False
 ) -> dict[str, Any]:
-    """Properties of a network interface in the subnet, with the public address, behind the security group.
+    """Properties of a network interface in the subnet, behind the security group.
 
-    In a private network there is no public address.
-
-    The group is at the interface, not at the subnet, so that group and network can be made at the same time.
-    A standard public address lets nothing in that no security group allows.
+    In a private network there is no public address. The group is at the interface, not at the subnet, so that
+    group and network can be made at the same time. A standard public address lets nothing in that no security
+    group allows.
     """
     properties: dict[str, Any] = {"subnet": {"id": subnet_id}}
     if address_id is not None:

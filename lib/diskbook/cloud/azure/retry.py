@@ -77,10 +77,7 @@ class RequestCount:
 
 
 class ScaledTransport(RequestsTransport):
-    """The SDK's transport, which also counts requests, and waits at a scale of real time.
-
-    Retries and polls both sleep through it, so nothing else of the SDK changes.
-    """
+    """The SDK's transport, which counts requests; retries and polls sleep through it, at a scale of time."""
 
     def __init__(self, scale: float, request_count: RequestCount, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -105,11 +102,7 @@ class ScaledTransport(RequestsTransport):
 
 
 class BoundedRetryPolicy(RetryPolicy):
-    """The SDK's retry policy within bounds.
-
-    - `who`: whom the user reads about: "Azure", or "Azure (emulated)".
-    - `tell`: takes one line for the user.
-    """
+    """The SDK's retry policy within bounds; `who` is "Azure" or "Azure (emulated)" in what is told."""
 
     def __init__(self, who: str, tell: Tell) -> None:
         super().__init__(**TRIES)
@@ -126,10 +119,7 @@ class BoundedRetryPolicy(RetryPolicy):
         return super().send(request)
 
     def is_retry(self, settings: dict[str, Any], response: Any) -> bool:
-        """Whether to try again after an answer.
-
-        Raises DiskbookError when Azure asks to wait longer than the cap.
-        """
+        """Whether to try again after an answer; DiskbookError when Azure asks to wait longer than the cap."""
         answer = response.http_response
         wait_s = (self.get_retry_after(response) or 0.0) if answer.status_code >= 400 else 0.0
         if wait_s > CAP_S:

@@ -144,12 +144,11 @@ _URL_HEADERS = frozenset({"location", "azure-asyncoperation", "operation-locatio
 
 
 class Scrubber:
-    """Scrubs exchanges, one after the other, with the same pseudonyms.
+    """Scrubs exchanges with the same pseudonyms, which remember what was replaced.
 
-    - `names`: the pseudonyms; they remember what was replaced.
-    - `vocabulary`: words that stay wherever they stand: regions, sizes, kinds of disks.
-    - `words`: words that Azure's own values are made of, such as "provisioning" and "succeeded". A value of
-      nothing else stays, unless its field is private.
+    `vocabulary` are words that stay anywhere: regions, sizes, kinds of disks. `words` are those that Azure's
+    own values are made of, such as "provisioning"; a value of nothing else stays, unless its field is
+    private.
     """
 
     def __init__(

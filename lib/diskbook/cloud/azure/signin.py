@@ -57,10 +57,7 @@ class Identity:
 
 @cache
 def credential() -> Any:
-    """Return the credential of this process; tokens are cached in it, so there is one only.
-
-    Raises UsageError when AZURE_TOKEN_CREDENTIALS names none that exists.
-    """
+    """Return the credential of this process, which caches tokens; UsageError if its variables are wrong."""
     from azure.identity import DefaultAzureCredential
 
     logger = logging.getLogger("azure.identity")
@@ -75,12 +72,8 @@ def credential() -> Any:
 def identity(clients: Clients, region: str) -> Identity:
     """Ask who is signed in and where that leads: the first request of a run, and the cheapest.
 
-    - `clients`: of Azure or of an emulator.
-    - `region`: where machines would be created.
-
-    Raises UsageError in one line, when nobody is signed in, the sign-in is not accepted, the account may not
-    see the subscription, or that one cannot be used. Raises DiskbookError when Azure cannot be reached, or
-    does not answer as it should.
+    Raises UsageError when nobody is signed in, the sign-in is not accepted, or the subscription cannot be
+    seen or used; DiskbookError when Azure cannot be reached, or does not answer as it should.
     """
     body, provenance = _ask(clients)
     return described(clients.cloud.subscription, body, region, provenance)
@@ -228,12 +221,9 @@ class Subscription:
 
 
 def find_subscription(given: str | None = None) -> Subscription:
-    """Decide on the subscription.
+    """Decide on the subscription; an id that is given comes first.
 
-    - `given`: id from a parameter or the command line; it comes first.
-
-    Raises UsageError when none is named, when the named one is not an id, or when the Azure CLI's profile
-    cannot be read.
+    Raises UsageError when none is named, it is not an id, or the Azure CLI's profile cannot be read.
     """
     if given:
         return Subscription(_id(given, "--subscription"), "--subscription")

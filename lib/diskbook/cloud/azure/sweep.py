@@ -47,11 +47,10 @@ class Label:
 class Group:
     """A resource group as a sweep sees it.
 
-    `label` is None where the tags are not those of a run; `goes` says that a sweep deletes the group; `state`
-    is why; `holds` counts its resources by kind; `may_be_named` says that it goes where a person
-    names it, and `named` that a person did. `foreign` names resources in our group that are not the run's,
-    and `spares` says that a sweep leaves these. With a `prefix` it is a group that the user named:
-    it stays, and the rest is about what one run has in it.
+    `label` is None where the tags are not those of a run; `goes` says that a sweep deletes it, `state` why;
+    `holds` counts its resources by kind; `may_be_named` says that it goes where a person names it, `named`
+    that one did. `foreign` names resources that are not the run's, `spares` says that a sweep leaves them.
+    With a `prefix` the user named the group: it stays, and the rest is about what one run has in it.
     """
 
     name: str
@@ -87,13 +86,7 @@ def label_of(tags: Mapping[str, str]) -> Label | str:
 
 
 def judge(group: str, label: Label, own: bool, runs: Path, now: datetime) -> tuple[str, bool]:
-    """Say in which state a group that carries the tags of a run is, and whether a sweep deletes it.
-
-    - `group`, `label`: its name and its tags.
-    - `own`: this client made it (`session.is_own_group`).
-    - `runs`: the folder of runs of this client.
-    - `now`: the time, with its zone.
-    """
+    """State of a group with the tags of a run, and whether a sweep deletes it; `own`: this client made it."""
     expired = now >= label.expires
     if not own:  # whether a process elsewhere still works on it cannot be seen from here
         return f"{'expired, ' if expired else ''}{_ELSEWHERE.format(group=group)}", False
@@ -104,10 +97,7 @@ def judge(group: str, label: Label, own: bool, runs: Path, now: datetime) -> tup
 
 
 def find_groups(clients: Clients, runs: Path) -> list[Group]:
-    """Find the groups that runs have left in a cloud, and those that only look like it.
-
-    Raises AzureError when the cloud does not answer, or refuses.
-    """
+    """Groups that runs have left, or that only look like it; AzureError when the cloud does not answer."""
     listed = clients.resource.resource_groups.list()
     candidates = [row for row in listed if _looks_ours(row.name, row.tags or {})]
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -137,10 +127,7 @@ def _part_of(clients: Clients, part: named_group.Part, runs: Path) -> Group:
 
 
 def read_group(clients: Clients, group: str, runs: Path) -> Group | None:
-    """Look at one group afresh; None when it is gone.
-
-    Raises DiskbookError when the cloud does not say.
-    """
+    """Look at one group afresh; None when it is gone. Raises DiskbookError when the cloud does not say."""
     resource = inventory.find_group(clients, group)
     return None if resource is None else _group_of(clients, resource, runs)
 

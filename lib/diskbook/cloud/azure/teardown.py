@@ -26,17 +26,11 @@ _LASTING = {"ScopeLocked", "AuthorizationFailed", *_OF_POLICY}  # waiting does n
 
 
 def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None) -> bool:
-    """Delete a resource group of this run with all it holds; in one that the user named, what is the run's.
+    """Delete a run's own group with all it holds, or what the run has in a named one; False without it.
 
-    A deletion that an earlier teardown has begun, and that still runs, is waited for rather than begun again.
-
-    - `clients`, `run`, `group`: the group must be the run's own (`inventory.check_owner`).
-    - `say`: takes a line when the deletion begins, and about once a minute while it lasts.
-
-    Returns whether there was one.
-
-    Raises DiskbookError when the group is not the run's, and so is not touched, or when it still exists
-    afterwards. The message names what is left in it.
+    A deletion that an earlier teardown has begun, and that still runs, is waited for. `say` takes a line when
+    the deletion begins, and about once a minute. Raises DiskbookError when the group is not the run's, and so
+    is not touched, or still exists afterwards; the message names what is left.
     """
 
     def announce(text: str) -> None:
@@ -71,12 +65,9 @@ class LeftStandingError(DiskbookError):
 
 
 def spare_foreign(clients: Clients, group: str, run: str, say: Say) -> None:
-    """Delete only the run's resources if the group holds others as well, and say how to delete the rest.
+    """Delete only the run's resources if its own group holds others as well, and say how to delete the rest.
 
-    - `clients`, `group`, `run`: the group must be the run's own (`inventory.check_owner`).
-
-    Raises LeftStandingError if the group holds foreign resources. It still stands, and the message names
-    them.
+    Raises LeftStandingError, which names the foreign resources, if there are any.
     """
     others = inventory.foreign(inventory.contents(clients, group), run)
     if not others:
@@ -105,10 +96,8 @@ def remove(
     """Delete a resource group, whatever its tags, and wait until it is gone.
 
     - `again`: command that takes the deletion up again, for messages.
-    - `run`: whose resources go one by one where the deletion of the whole group is refused for good: by a
-      lock on one of them, a policy, a missing right.
-    - `token`: continuation token of a deletion under way.
-    - `begun`: takes the continuation token of the deletion that was begun.
+    - `run`: whose resources go one by one where a lock, policy or missing right refuses the whole for good.
+    - `token`, `begun`: continuation token of a deletion under way; takes that of a new one.
 
     Raises LeftStandingError when it is refused, fails twice, or takes longer than `PATIENCE_S`.
     """

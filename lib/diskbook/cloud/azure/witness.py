@@ -38,10 +38,7 @@ def account_name(subscription: str, group: str, replicate: int) -> str:
 
 
 def endpoint_of(blob_address: str) -> str:
-    """Domain of a cloud's storage, e.g. "core.windows.net", from the address of an account's blobs.
-
-    Raises DiskbookError when it is no such address.
-    """
+    """Domain of a cloud's storage, e.g. "core.windows.net", from the address of blobs; else DiskbookError."""
     host = blob_address.partition("://")[2].rstrip("/")
     domain = host.partition(_BLOB)[2]
     if not domain:
@@ -54,8 +51,6 @@ def endpoint_of(blob_address: str) -> str:
 
 def key(clients: Clients, replicate: Mapping[str, Any]) -> str:
     """Ask Azure for the key of a replicate's witness, to be used at once and not kept.
-
-    - `replicate`: its entry of the manifest.
 
     Raises DiskbookError with Azure's own message, or when it hands out no key.
     """

@@ -139,10 +139,7 @@ class Registrant:
         return sorted(int(key, 16) for key in _KEY.findall(self._call("--in", "--read-keys")))
 
     def holder(self) -> int | None:
-        """Key of the holder of a reservation of our type; None when there is none.
-
-        Raises DiskbookError when the reservation is of another type.
-        """
+        """Key of the holder of a reservation; None without one. DiskbookError when it is of another type."""
         answer = self._call("--in", "--read-reservation")
         match = _HOLDER.search(answer)
         if match is not None and RESERVATION_TYPE_WORDS.lower() not in answer.lower():
@@ -196,10 +193,7 @@ class _StepLog:
 
 
 def check_reservations(rig: Rig, check: Check) -> dict[str, Any]:
-    """Show that a reservation keeps a machine out that is not registered, and that it can be taken over.
-
-    Returns a finding; `steps` has what was expected and observed at each step.
-    """
+    """Show that a reservation keeps an unregistered machine out and can be taken over; return a finding."""
     assert check.from_machine is not None
     first, second = registrants(rig, check.disk, check.from_machine, check.machine)
     log = _StepLog()

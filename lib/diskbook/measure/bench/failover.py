@@ -126,10 +126,8 @@ def remaining(run: Run, scenario: Scenario, origin: int) -> list[Drill]:
 def run_drills(rig: Rig, clients: Clients) -> None:
     """Run the failover tests that this replicate has not done yet, and record each.
 
-    One that fails is recorded with the reason and tried once more; then the next one is done. Machines run
-    again in the end.
-
-    Raises DiskbookError when a machine cannot be started again.
+    One that fails is recorded with the reason and tried once more. Machines run again in the end, or
+    DiskbookError is raised.
     """
     for spec in remaining(rig.run, rig.scenario, rig.replicate["origin"]):
         for attempt in range(1, ATTEMPTS + 1):

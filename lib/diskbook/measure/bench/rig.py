@@ -74,7 +74,7 @@ class Rig:
         return self.connections[machine]
 
     def windows(self, machine: str) -> WindowsConnection:
-        """Return a connection to a machine that runs Windows, for steps: jobs there are left to go on.
+        """Return a connection to a Windows machine for steps: jobs there are left to go on.
 
         Volumes are made again before a resumed run looks for the jobs of trials that it was cut off from.
         """
@@ -85,10 +85,7 @@ class Rig:
         return self._for_steps[machine]
 
     def new_connection(self, machine: str, *, recover: bool = True) -> Connection:
-        """Return another connection to a machine, which leaves alone what runs there.
-
-        Without `recover` nobody looks after the machine where it does not answer.
-        """
+        """Return another connection to a machine, which leaves what runs there; `recover` looks after it."""
 
         def on_unreachable(host: Host, last: bool) -> Host | None:
             back = self.recovery.handle_unreachable(machine, host, last)

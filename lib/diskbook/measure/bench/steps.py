@@ -40,10 +40,7 @@ class NoRoomError(DiskbookError):
 
 
 def prefill(rig: Rig, disk: str, machine: str) -> None:
-    """Fill the working set of a disk once, and write it over once; caps are lifted if emulated.
-
-    Reads then meet written blocks, and writes blocks that were written over before.
-    """
+    """Fill the working set of a disk once, and write it over once; caps are lifted if emulated."""
     condition(rig, disk, machine, rig.device(disk, machine), ledger_place(rig, disk))
 
 
@@ -173,10 +170,7 @@ def cache(rig: Rig, arm: Arm, load: Workload, name: str) -> None:
 
 
 class Steps:
-    """Steps of a scenario on disks.
-
-    - `raw`: files of a trial beyond those of its tool: their name to their kind in the ledger and ending.
-    """
+    """Steps of a scenario on disks; `raw` are files beyond those of a tool: name to kind and ending."""
 
     raw: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
@@ -255,9 +249,7 @@ def unfinished_trials(
 ) -> list[schedule.PlannedTrial] | None:
     """Return the trials without a result of a block that was cut short; None when it was not begun.
 
-    - `events`: the ledger.
-    - `block`: the block, numbered for the replicate it is measured on.
-    - `attempts`: so many failures of a trial are a result.
+    So many failed `attempts` of a trial are a result. The block is numbered for its replicate.
     """
     tries: dict[int, list[str]] | None = None
     for event in events:
@@ -281,10 +273,7 @@ def _has_result(tries: list[str], attempts: int) -> bool:
 def fetch_orphaned_job(
     rig: Rig, machine: str, trial: schedule.PlannedTrial, files: Sequence[str], expected_s: float
 ) -> OrphanedJob | None:
-    """Fetch what a trial's job has left on a machine, waiting for it if it still runs.
-
-    Returns none when there is no such job, or it has been lost.
-    """
+    """Fetch what a trial's job has left on a machine, waiting for it; None if there is none, or lost."""
     recorded = {event["trial"] for event in rig.run.ledger() if event["event"] == "trial"}
     with rig.new_connection(machine) as connection:
         unrecorded = set(connection.job_names()) - recorded

@@ -46,8 +46,7 @@ from diskbook.tools.record import Measurement, UnusableError
 def place_disks(rig: Rig, places: Sequence[tuple[str, str]]) -> None:
     """Have each disk that moves between placements on the machines of the next block, and on no others.
 
-    `places` are pairs of disk and machine. A shared disk is first detached where it is not wanted, so that no
-    attach has to choose which of its machines loses it.
+    A shared disk is first detached where it is not wanted, so that no attach chooses which machine loses it.
     """
     for disk in sorted(attachments.moved_between(rig.scenario)):
         machines = [machine for name, machine in places if name == disk]
@@ -63,8 +62,7 @@ def reattach(rig: Rig, arm: Arm, times: int, *, early: bool = False) -> bool:
     """Attach the arm's disk again so many times, and let it settle; tell whether its trial may begin.
 
     Of several cycles only the last one ends with the proof that the disk is ours, before anything is written.
-    A trial that is `early` does not wait for the disk to settle. The trial may not begin where the run is to
-    stop.
+    A trial that is `early` does not wait. It may not begin where the run is to stop.
     """
     for _ in range(times):
         rig.renew(arm.disk, arm.machine)

@@ -42,13 +42,9 @@ def creation(
 ) -> Creation:
     """Say what would be created, with its limits, cost and quota, and what stands in the way.
 
-    - `cloud`: "azure" asks the subscription what it may have, and the Retail Prices API.
-    - `subscription`: id of the subscription to ask; by default as for a run.
-    - `live`: ask the Retail Prices API although the run would be emulated.
-    - `limit`: what --max-cost-usd gave, in USD.
-    - `expires_h`: what --expires gave; it bounds what a run costs that is never torn down.
-
-    Raises DiskbookError when Azure is asked and nobody is signed in, or it cannot be reached.
+    Cloud "azure" asks the subscription what it may have, and the Retail Prices API; `live` asks for these
+    prices also for an emulated run. `expires_h` bounds what a run costs that is never torn down. Raises
+    DiskbookError when Azure is asked and nobody is signed in, or it cannot be reached.
     """
     kinds.check(cloud)
     clients = connect.azure_clients(subscription) if cloud == "azure" else None
@@ -120,12 +116,9 @@ def _of_subscription(scenario: Scenario, clients: Clients, identity: signin.Iden
 
 
 def own_sections(scenario: Scenario, asked: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
-    """Return the scenario as it is on such hosts, and what the plan says of them; no host is asked.
+    """Return the scenario as it is on such hosts (`hosts` or `folder`), and what the plan says of them.
 
-    - `scenario`: as the file has it.
-    - `asked`: `hosts` or `folder`, as for a run.
-
-    Raises UsageError as a run would.
+    No host is asked. Raises UsageError as a run would.
     """
     own = hosts_file.as_own(scenario)
     hosts = connect.choose_hosts(asked, own, runs.runs_root() / "RUN")

@@ -28,10 +28,7 @@ PARALLEL = (
 def text(scenario: Scenario, known: Sequence[Evidence], target: Target, family: int) -> str:
     """Propose looks for a wanted half-width, with blocks, dollars and power against one look.
 
-    - `known`: spread of the headline comparisons; the widest counts.
-    - `family`: number of headline comparisons.
-
-    Raises UsageError when no half-width is asked for.
+    The widest spread of the `family` headline comparisons counts. UsageError without a half-width.
     """
     if target.half_width is None:
         raise UsageError("--looks needs the width that the last look is to have; add --half-width 2%")
@@ -65,11 +62,9 @@ def text(scenario: Scenario, known: Sequence[Evidence], target: Target, family: 
 
 
 def proposed(sd: float, half_width: float, single: int) -> tuple[int, ...]:
-    """Return looks after each quarter, of which the last keeps the width as a single look of so many does.
+    """Return looks after each quarter, of which the last keeps the half-width as a single look does.
 
-    - `sd`: standard deviation of a block's or a replicate's log ratio.
-    - `half_width`: relative, of the interval at the last look.
-    - `single`: number that a single look takes.
+    `sd` is the standard deviation of a block's or a replicate's log ratio.
     """
     quarter = max(2, math.ceil(single / QUARTERS))
     while True:

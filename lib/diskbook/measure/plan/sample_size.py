@@ -107,10 +107,7 @@ class Needs:
 
 
 def headline(scenario: Scenario) -> list[Comparison]:
-    """Comparisons that the numbers are planned for.
-
-    Raises UsageError when the scenario names none.
-    """
+    """Comparisons that the numbers are planned for; UsageError when the scenario names none."""
     items = [item for item in scenario.comparison if item.family == "headline"]
     if not items:
         raise UsageError(
@@ -218,7 +215,7 @@ def _evidence(pilot: PriorRun, measured: MeasuredRatios, sd_disk: float | None, 
 def needs(scenario: Scenario, evidence: Iterable[Evidence], target: Target, family: int) -> Needs:
     """Replicates and blocks that reach the target for every comparison, in both scopes.
 
-    - `family`: number of headline comparisons: the power is that of Holm's hardest step, at 5 % / family.
+    The power is that of Holm's hardest step, at 5 % / `family` headline comparisons.
     """
     known = list(evidence)
     blocks = max(
@@ -238,10 +235,7 @@ def needs(scenario: Scenario, evidence: Iterable[Evidence], target: Target, fami
 
 
 def for_two_runs(scenario: Scenario, evidence: Iterable[Evidence], target: Target) -> tuple[Need, ...]:
-    """Replicates of each of two runs that find a ratio of ratios, one way for each number of blocks.
-
-    At the level of the hardest headline comparison of a pair (`level_of_two_runs`).
-    """
+    """Replicates of each of two runs that find a ratio of ratios, at `level_of_two_runs`, by blocks."""
     known = list(evidence)
     alpha = level_of_two_runs(scenario)
     effect, chance = target.between_runs or 0.0, target.power or LEAST_POWER

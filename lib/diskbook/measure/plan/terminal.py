@@ -50,11 +50,7 @@ class Sources:
 def plan_text(
     scenario: Scenario, target: Target, sources: Sources, command: str, creation: Sequence[str] = ()
 ) -> str:
-    """All that `diskbook plan` prints.
-
-    - `command`: the run that it suggests numbers for.
-    - `creation`: sections about what would be created, and what it costs (`diskbook.measure.plan.cost`).
-    """
+    """All that `diskbook plan` prints; `command` is the run that numbers are suggested for."""
     unjudged = [*needs.missing(scenario), *sample_size.missing_single_ios(scenario)]
     parts = ["\n".join([_design(scenario), *unjudged]), _time(scenario), *creation]
     if (
@@ -87,10 +83,7 @@ def plan_text(
 
 
 def evidence(scenario: Scenario, sources: Sources) -> tuple[list[Evidence], list[str]]:
-    """The spread of the headline comparisons, and what has to be known of it.
-
-    Raises UsageError when the sources contradict each other, or the pilot supports no comparison.
-    """
+    """The spread of the headline comparisons, and what has to be known of it; UsageError if unsupported."""
     pilot = sources.pilot
     if pilot is None:
         return sample_size.from_assumed(scenario, sources.sd_disk, sources.sd_run), [UNKNOWN_DISKS]
@@ -538,10 +531,7 @@ def target_of(
     between_runs: str | None = None,
     looks: bool = False,
 ) -> Target:
-    """Read --half-width, --power, --effect, --between-runs and --looks.
-
-    Raises UsageError when one is not a percentage, or a power has no effect to find.
-    """
+    """Read the options of a target; UsageError for no percentage, or a power without an effect to find."""
     if chance is not None and effect is None and between_runs is None:
         raise UsageError("--power needs the difference to find; add for example --effect 2%")
     width = None if half_width is None else parse_percent(half_width, "--half-width")
@@ -557,10 +547,7 @@ def target_of(
 def sources_of(
     pilot: str | None, past_runs: Sequence[str], sd_disk: str | None, sd_run: str | None
 ) -> Sources:
-    """Open the runs and read the percentages that were given.
-
-    Raises UsageError, DiskbookError when a run does not exist or is damaged, or a percentage is none.
-    """
+    """Open the runs and read the percentages given; UsageError or DiskbookError when one is none."""
     shares = [
         None if text is None else parse_percent(text, option, zero=zero)
         for text, option, zero in ((sd_disk, "--sd-disk", True), (sd_run, "--sd-run", False))

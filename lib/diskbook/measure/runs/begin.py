@@ -113,14 +113,9 @@ def _manifest(
 
 
 def change_settings(run: runs.Run, file: str | None, settings: Mapping[str, Any]) -> None:
-    """Plan a run again with settings that win over those it was begun with.
+    """Plan a run again with settings that win over those it was begun with; `file` as the user named it.
 
-    - `run`: the run; its manifest gets the new scenario, and its ledger the new plan.
-    - `file`: the scenario's file, if the user named it.
-    - `settings`: as the overrides of `scenario_file.load`.
-
-    Raises UsageError if the run has trials, or something of it stands, or the settings or the scenario do not
-    fit.
+    Raises UsageError if the run has trials, or something of it stands, or anything does not fit.
     """
     run.check_signed()
     _check_changeable(run)

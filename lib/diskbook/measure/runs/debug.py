@@ -27,10 +27,7 @@ MOST = 60.0
 
 
 def check_minutes(minutes: float) -> float:
-    """Check a number of minutes that a user gave.
-
-    Raises UsageError if it is none, or so long that it is forgotten.
-    """
+    """Check a number of minutes; UsageError if it is none, or so long that it is forgotten."""
     if not 0 < minutes <= MOST:
         raise UsageError(
             f"--debug-minutes {minutes:g}: give more than 0, at most {MOST:g}; --keep keeps longer"

@@ -133,10 +133,7 @@ _RANDOM = 8  # characters that `tempfile` adds
 
 @contextmanager
 def sockets() -> Iterator[Path]:
-    """Make a folder that only this user can enter, for the sockets of a kernel; it is removed at the end.
-
-    Raises DiskbookError when the names of all temporary folders are too long for a socket.
-    """
+    """Make a folder that only this user can enter, for the sockets of a kernel; it is removed at the end."""
     below = len(f"//{SOCKET}-9") + _RANDOM
     room = {place: LONGEST - below - len(os.fsencode(place)) for place in temporary_places()}
     place = next((place for place in room if len(_begin(place)) <= room[place]), None)

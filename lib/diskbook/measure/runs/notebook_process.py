@@ -38,14 +38,7 @@ def spawn(
     output: Any,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Begin to execute a notebook.
-
-    - `source`, `target`, `parameters`: the notebook, where it is written to once executed, and what it is
-      given.
-    - `place`: from `scratch`.
-    - `output`: file for what the process prints.
-    - `environment`: variables that it is given besides its own.
-    """
+    """Begin to execute a notebook into `target`; `place` is from `scratch`, `output` takes what it prints."""
     places = [os.path.relpath(source, paths.ROOT), str(target)]
     module = "diskbook.measure.runs.execute_notebook"
     command = [sys.executable, "-m", module, *places, json.dumps(parameters)]

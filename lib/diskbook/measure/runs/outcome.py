@@ -29,9 +29,7 @@ class Outcome:
 def of(run: Run) -> Outcome:
     """Write the report of a run whose analysis notebook was executed, and read what the run ended in.
 
-    With its report the run joins the catalogue.
-
-    Raises DiskbookError when it was not analysed.
+    With its report the run joins the catalogue. Raises DiskbookError when it was not analysed.
     """
     ended = Outcome(run, reports.headline(run), reports.build(run), reports.protocol(run))
     join_catalogue(run)

@@ -99,16 +99,12 @@ def dropped_if_refused(run: Run) -> Iterator[None]:
 
 
 def execute(run: Run, *, keep: bool = False, scenario: str | None = None) -> Outcome:
-    """Take a begun run through all its stages, or the rest of them.
+    """Take a begun run, or one to resume, through all its stages or the rest of them.
 
-    - `run`: from `stages.begin`, or an earlier run to resume.
-    - `keep`: leave machines, disks and emulator standing.
-    - `scenario`: the scenario as the user named it: beside a file lie its notebook and its module
-      (`companion_files`).
-
-    Raises UsageError when the run is analysed by files beside its scenario's file, and that is not named.
-    Raises DiskbookError when a stage fails; what was finished is kept and no resources are left (unless
-    `keep`). Raises Stopped after SIGINT or SIGTERM, when everything is torn down.
+    `scenario` is as the user named it: beside a file lie its notebook and module (`companion_files`). Raises
+    UsageError when the run is analysed by such files, and that is not named. Raises DiskbookError when a
+    stage fails; what was finished is kept and, without `keep`, no resources are left. Raises Stopped after
+    SIGINT or SIGTERM, when all is torn down.
     """
     run.check_signed()
     sources, file = stage.notebooks(run, scenario)

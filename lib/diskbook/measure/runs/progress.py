@@ -20,11 +20,7 @@ _OF_TRIALS = ("idle", "place", "fail", "restore", "verify")
 class Progress:
     """Follows a ledger and shows a line a stage and a trial.
 
-    - `ledger`: the file; it may not exist yet.
-    - `trials`: how many trials are planned in all.
-    - `done`: how many of them earlier sessions of the run have done.
-    - `stages_s`: how long each stage is expected to take, by the first letter of its name; without it there
-      is no bar.
+    `stages_s` is how long each stage is expected to take, by its first letter; without it there is no bar.
     """
 
     def __init__(

@@ -25,13 +25,10 @@ from diskbook.results.run import Run
 
 @contextlib.contextmanager
 def analysing(run: Run, scenario: str | None = None) -> Iterator[None]:
-    """Execute the analysis notebook of a run, which asks no cloud, beside what is done meanwhile.
+    """Execute the analysis notebook of anybody's run, which asks no cloud, beside what is done meanwhile.
 
-    - `run`: the run; it may be anybody's.
-    - `scenario`: the scenario as the user named it: beside a file lie its notebook and its module
-      (`companion_files`).
-
-    Raises DiskbookError when it fails. Raises Stopped after SIGINT or SIGTERM.
+    Beside a scenario's file lie its notebook and module (`companion_files`). Raises DiskbookError when it
+    fails, Stopped after SIGINT or SIGTERM.
     """
     sources, file = notebooks(run, scenario)
     progress = Progress(run.folder / "ledger.jsonl", 0, 0)
@@ -65,12 +62,7 @@ def execute(run: Run, source: Path, place: Path, progress: Progress, file: Path 
 def executing(run: Run, source: Path, place: Path, progress: Progress, file: Path | None) -> Iterator[None]:
     """Execute one notebook beside what is done while this is entered; then follow it to its end.
 
-    - `run`, `source`: the run, and the notebook.
-    - `place`: folder for what Jupyter writes about.
-    - `progress`: shows what the run's ledger says.
-    - `file`: the scenario's file, where the user named it.
-
-    Raises DiskbookError when it fails; what was executed is kept.
+    Raises DiskbookError when it fails; what was executed is kept. Jupyter writes in `place`.
     """
     name, started = source.stem, time.monotonic()
     progress.begin(name)

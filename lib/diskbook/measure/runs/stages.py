@@ -113,10 +113,7 @@ def _apart(run: runs.Run, scenario: Scenario, origin: int) -> bool:
 def teardown(run: runs.Run, say: deletion.Say | None = None) -> None:
     """Delete what the run created, by reading back; write truth.json first where it was emulated.
 
-    Safe to call at any time and more than once.
-
-    - `say`: takes progress lines; they also go into the ledger.
-
+    Safe to call at any time and more than once. `say` takes progress lines, which also go into the ledger.
     Raises DiskbookError when something is left.
     """
     manifest = run.manifest

@@ -125,10 +125,7 @@ def _all(cloud: str | None, emulator: str | None) -> SweepReport:
 
 
 def remove(report: SweepReport, say: Say) -> list[str]:
-    """Remove what is to go, in parallel, and make sure that it has gone.
-
-    Returns a sentence for each thing that is left.
-    """
+    """Remove what is to go, in parallel, and make sure of it; return a sentence for each thing left."""
     tasks: list[Callable[[], None]] = []
     for place in report.places:
         by_run: dict[str, list[cloud_sweep.Group]] = {}
@@ -297,11 +294,9 @@ def _judged() -> Iterator[tuple[runs.Run, str | None]]:
 
 
 def unclosed(cloud: str | None = None) -> Iterator[Leftover]:
-    """Find runs whose groups are gone, deleted by a process that was killed or by somebody else.
+    """Find runs, by default of all clouds, whose groups a killed process or somebody else deleted.
 
     Their manifest says that the groups stand, and their key is there. What cannot be asked is left alone.
-
-    - `cloud`: name of a cloud; by default all.
     """
     for run in local_runs():
         groups = run.manifest["resource_groups"]

@@ -7,6 +7,7 @@ settled disks, and verdicts without a word although the ratio right after an att
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -66,8 +67,19 @@ class Cell(NamedTuple):
     blocks: int
     noise: float
 
+    @property
+    def name(self) -> str:
+        """What is planted, in which noise."""
+        return f"{self.planted.name}, noise of {self.noise:.1%}"
 
-class Row(NamedTuple):
+    @property
+    def size(self) -> str:
+        """Replicates and blocks."""
+        return f"{self.replicates} x {self.blocks}"
+
+
+@dataclass(frozen=True)
+class Row(coverage_rule.Row):
     """Shares of runs.
 
     `false` have a verdict that is false of settled disks, and no word of the attach; `silent` have one
@@ -75,12 +87,11 @@ class Row(NamedTuple):
     ratio depends on the time since the attach, `open` that the effect is not excluded or not checked.
     """
 
-    cell: Cell
-    n_runs: int
     false: float
     silent: float
     depends: float
     open: float
+    limit = KNOWN_LIMIT
 
     @property
     def is_known_limit(self) -> bool:
@@ -93,7 +104,7 @@ class Row(NamedTuple):
         is_alike = self.cell.planted.arm == self.cell.planted.base
         bars = [(self.silent, MOST_SILENT), (self.depends if is_alike else 0.0, MOST_REFUSED)]
         bars += [(self.false, MOST_FALSE)] * (not self.is_known_limit)
-        return any(share > bar + coverage_rule.error(bar, self.n_runs) for share, bar in bars)
+        return any(coverage_rule.is_more(share, bar, self.n_runs) for share, bar in bars)
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
@@ -115,7 +126,14 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     is_judged = np.isin(verdict, [Verdict.DIFFERENCE, Verdict.EQUIVALENT])
     false, silent = is_judged & (words == "") & _is_false(late, verdict), is_judged & (words == "") & changes
     depends = verdict == Verdict.SINCE_ATTACH
-    return [Row(cell, n_runs, *(float(np.mean(part)) for part in (false, silent, depends, words == OPEN)))]
+    return [
+        Row(
+            cell,
+            "verdict on settled disks",
+            n_runs,
+            *(float(np.mean(part)) for part in (false, silent, depends, words == OPEN)),
+        )
+    ]
 
 
 def _level(planted: Planted, since_s: float) -> np.ndarray:

@@ -7,10 +7,11 @@ the noise that was planted.
 """
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -49,6 +50,10 @@ Zones = Literal["apart", "pooled", "unprobed", "unknown"]
 Methods = Mapping[str, Callable[[np.ndarray], intervals.Interval]]
 ANALYSIS: Methods = {Scope.LIKE_THESE: intervals.over_replicates, Scope.THESE: intervals.within_replicates}
 """What the analysis computes in each scope (`diskbook.stats.ratios`)."""
+TITLE = (
+    "ratios: shares of runs, intervals that cover and that see a difference where there is none; "
+    "NaN where none is printed"
+)
 
 
 @dataclass(frozen=True)
@@ -76,15 +81,39 @@ class Condition:
     refused: str = ""
 
 
+class Cell(NamedTuple):
+    """One design under one condition."""
+
+    condition: Condition
+    replicates: int
+    blocks: int
+
+    @property
+    def name(self) -> str:
+        """Name of the condition."""
+        return self.condition.name
+
+    @property
+    def size(self) -> str:
+        """Replicates and blocks."""
+        return f"{self.replicates} x {self.blocks}"
+
+    @property
+    def design(self) -> Design:
+        """The design, with the trials that fail."""
+        given = self.condition
+        lost = given.failed, given.slow_lost, given.slow_repeated
+        return Design(self.replicates, self.blocks, given.repeats, *lost)
+
+
 @dataclass(frozen=True)
-class Row:
+class Row(coverage_rule.Row):
     """What one scope of a design gave.
 
-    - `n_runs`, `n_printed`: simulated runs, and intervals printed (up to three a run where zones are compared
-      apart).
+    - `n_printed`: intervals printed (up to three a run where zones are compared apart).
     - `refused`, `flagged`, `noisy`: shares of the runs (or zones): without an interval, with one that a gate
       flags, and with one that the gate of one-sided noise warns of (these are printed and judged).
-    - `coverage`, `half_width`, `false_positive`: of the intervals printed: share that holds the truth, median
+    - `coverage`, `half_width`, `false`: of the intervals printed: share that holds the truth, median
       half-width (relative), and, with no true difference, the share that sees one.
     - `coverage_quiet`, `coverage_flagged`: share that holds the truth where the gate of one-sided noise saw
       nothing, and of flagged intervals.
@@ -92,10 +121,6 @@ class Row:
       arm; NaN where none do.
     """
 
-    condition: Condition
-    design: Design
-    scope: str
-    n_runs: int
     n_printed: int
     refused: float
     flagged: float
@@ -105,28 +130,70 @@ class Row:
     coverage_flagged: float
     coverage_bound: float
     half_width: float
-    false_positive: float
+    false: float
+
+    @property
+    def limit(self) -> str:  # type: ignore[override]
+        """Why it may cover too little."""
+        return self.cell.condition.known_limit
 
     @property
     def why_wide(self) -> str:
         """Why intervals may cover more than 98 % here; empty where they may not."""
         if self.flagged > coverage_rule.OFTEN_REFUSED:
             return WIDE_ONES_LEFT
-        is_open = self.scope == Scope.THESE and self.design.replicates > 1
-        return FEW_BLOCKS_WIDE if is_open and self.design.blocks <= FEW_BLOCKS else ""
+        is_open = self.claim == Scope.THESE and self.cell.replicates > 1
+        return FEW_BLOCKS_WIDE if is_open and self.cell.blocks <= FEW_BLOCKS else ""
 
     @property
-    def status(self) -> str:
+    def is_known_limit(self) -> bool:
+        """Whether it covers too little where nothing in the data can show it."""
+        return self._is_short and bool(self.cell.condition.known_limit)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether gates flag or refuse nearly all intervals."""
+        return self.n_printed < FEW_PRINTED * self.n_runs
+
+    @property
+    def is_off(self) -> bool:
         """Verdict on the printed intervals, and on the bounds of those that are flagged for their losses."""
         if coverage_rule.is_short(self.coverage_bound, (1 - self.refused) * self.n_runs):
-            return "FAILED"
-        if self.n_printed < FEW_PRINTED * self.n_runs:
-            return "flagged" if self.flagged > self.refused else "refused"
-        if coverage_rule.is_short(self.coverage, self.n_printed):
-            return "known limit" if self.condition.known_limit else "FAILED"
-        if coverage_rule.is_wide(self.coverage, self.n_printed) and not self.why_wide:
-            return "FAILED"
-        return "conservative" if self.coverage > coverage_rule.WIDE else "ok"
+            return True
+        is_wide = coverage_rule.is_wide(self.coverage, self.n_printed) and not self.why_wide
+        return not self.is_refused and (is_wide or (self._is_short and not self.is_known_limit))
+
+    @property
+    def is_conservative(self) -> bool:
+        """Whether it covers more than it says."""
+        return self.coverage > coverage_rule.WIDE and not (self.is_refused or self.is_off)
+
+    @property
+    def is_often_refused(self) -> bool:
+        """Whether many runs are refused or flagged; of other disks one replicate says nothing anyway."""
+        says_nothing = self.claim == Scope.LIKE_THESE and self.cell.replicates == 1
+        return self.refused + self.flagged > coverage_rule.OFTEN_REFUSED and not says_nothing
+
+    def said(self) -> list[str]:
+        """What is said of it; also why it covers more than it says, and why many runs are refused."""
+        wide = [f"conservative: {self.why_wide}"] * (self.is_conservative and bool(self.why_wide))
+        refused = [self.cell.condition.refused or "NO REASON GIVEN"] * self.is_often_refused
+        return [*super().said(), *wide, *refused]
+
+    @property
+    def _is_short(self) -> bool:
+        return not self.is_refused and coverage_rule.is_short(self.coverage, self.n_printed)
+
+
+def without_reason(rows: Iterable[Any]) -> list[str]:
+    """Conditions of which many runs are refused or flagged, and nothing says why."""
+    conditions = [row.cell.condition for row in rows if row.is_often_refused]
+    return list(dict.fromkeys(condition.name for condition in conditions if not condition.refused))
+
+
+def cells(*, quick: bool = False) -> Iterator[Cell]:
+    replicates, blocks = ((1, 3), (2, 5)) if quick else ((1, 2, 3, 5, 10), (2, 3, 5, 10))
+    yield from itertools.starmap(Cell, itertools.product(conditions(), replicates, blocks))
 
 
 def conditions() -> Iterator[Condition]:
@@ -330,32 +397,35 @@ def _noisy(simulated: Simulated, log_ratios: np.ndarray) -> np.ndarray:
     return warned
 
 
-def measure(condition: Condition, design: Design, n_runs: int, seed: int, methods: Methods) -> list[Row]:
+def measure(cell: Cell, n_runs: int, seed: int, methods: Methods | None = None) -> list[Row]:
     """Simulate one cell: coverage and width at the true overhead, false positives at none."""
+    condition, design, methods = cell.condition, cell.design, methods or ANALYSIS
     rng = np.random.default_rng([seed, *condition.name.encode(), design.replicates, design.blocks])
     runs = simulate.simulate(condition.level, design, condition.truth, n_runs, rng)
     equal = Truth(0.0, condition.truth.hidden_zone)
     nulls = simulate.simulate(condition.level, design, equal, n_runs, rng)
     by_scope = outcomes(runs, condition.zones, methods)
     null = outcomes(nulls, condition.zones, methods)
-    return [_row((condition, design, scope, n_runs), by_scope[scope], null[scope]) for scope in methods]
+    return [_row(cell, n_runs, scope, by_scope[scope], null[scope]) for scope in methods]
 
 
-def _row(cell: tuple[Condition, Design, str, int], outcome: Outcome, null: Outcome) -> Row:
+def _row(cell: Cell, n_runs: int, scope: str, outcome: Outcome, null: Outcome) -> Row:
     printed = outcome.printed
-    half_widths = np.expm1((outcome.interval.high - outcome.interval.low) / 2)[printed]
+    coverage, half_width = coverage_rule.covered(outcome.interval, outcome.truth, printed)
     return Row(
-        *cell,
+        cell,
+        scope,
+        n_runs,
         n_printed=int(printed.sum()),
         refused=float((~outcome.there).mean()),
         flagged=float((outcome.flagged & outcome.there).mean()),
         noisy=float((outcome.noisy & printed).mean()),
-        coverage=_mean(outcome.covers[printed]),
+        coverage=coverage,
         coverage_quiet=_mean(outcome.covers[printed & ~outcome.noisy]),
         coverage_flagged=_mean(outcome.covers[outcome.flagged & outcome.there]),
         coverage_bound=_mean(outcome.bound_covers[outcome.there]) if outcome.selected.any() else math.nan,
-        half_width=float(np.median(half_widths)) if printed.any() else float("nan"),
-        false_positive=_mean(~null.covers[null.printed]),
+        half_width=half_width,
+        false=_mean(~null.covers[null.printed]),
     )
 
 

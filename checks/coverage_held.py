@@ -7,6 +7,7 @@ functions that the analysis uses. An interval is compared with the ratio of the 
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -44,20 +45,28 @@ class Arm(NamedTuple):
 class Cell(NamedTuple):
     """Two arms at a rate; whether a ratio of theirs must mostly be printed (alike stalls)."""
 
-    name: str
+    kind: str
     rate: int
     arm: Arm
     base: Arm
     is_alike: bool = True
 
+    @property
+    def name(self) -> str:
+        """Rate, and what the arms differ in."""
+        return f"{self.rate:,} per second, {self.kind}"
 
-class Row(NamedTuple):
+    @property
+    def size(self) -> str:
+        """Replicates and blocks."""
+        return f"1 x {BLOCKS}"
+
+
+@dataclass(frozen=True)
+class Row(coverage_rule.Row):
     """Coverage of one quantity: of the runs that the gate does not refuse."""
 
-    cell: Cell
-    quantity: str
     truth: float
-    n_runs: int
     refused: float
     coverage: float
     half_width: float
@@ -73,10 +82,10 @@ class Row(NamedTuple):
         printed = round((1 - self.refused) * self.n_runs)
         if self.cell.is_alike and self.refused > MOST_REFUSED:
             return True
-        if self.is_refused:
-            return False
-        is_short = coverage_rule.is_short(self.coverage, printed)
-        return is_short or coverage_rule.is_wide(self.coverage, printed)
+        is_wrong = coverage_rule.is_short(self.coverage, printed) or coverage_rule.is_wide(
+            self.coverage, printed
+        )
+        return is_wrong and not self.is_refused
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
@@ -91,7 +100,7 @@ def cells(*, quick: bool = False) -> Iterator[Cell]:
 
 def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     """Simulate runs of one cell; "these disks", whose truth is the ratio of typical open-loop trials."""
-    rng = np.random.default_rng([seed, cell.rate, len(cell.name), round(1e3 * cell.arm.stalls)])
+    rng = np.random.default_rng([seed, cell.rate, len(cell.kind), round(1e3 * cell.arm.stalls)])
     played = [_trials(cell.rate, arm, n_runs * BLOCKS, rng) for arm in (cell.arm, cell.base)]
     truth, by_fio = (np.log(played[0][kind] / played[1][kind]) for kind in range(2))
     logs = by_fio.reshape(n_runs, BLOCKS, len(QUANTITIES))
@@ -103,11 +112,9 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
         runs = zip(*(part[:, :, place].T for part in of_run), half, strict=True)
         printed = np.array([_is_printed(cell, quantity, *run) for run in runs])
         true = float(truth[:, place].mean())
-        covers = ((interval.low <= true) & (true <= interval.high))[printed]
-        width = np.expm1(half[printed])
-        numbers = (covers.mean(), np.median(width)) if len(covers) else (math.nan, math.nan)
-        shares = 1 - float(printed.mean()), *map(float, numbers)
-        rows.append(Row(cell, quantity, math.exp(true), n_runs, *shares))
+        numbers = coverage_rule.covered(interval, true, printed)
+        claim = f"{quantity} from the intended start, these disks"
+        rows.append(Row(cell, claim, n_runs, math.exp(true), 1 - float(printed.mean()), *numbers))
     return rows
 
 

@@ -12,6 +12,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -73,7 +74,7 @@ class Cell(NamedTuple):
         return self.cap_iops * self.latency_ms / 1000.0
 
     @property
-    def condition(self) -> str:
+    def name(self) -> str:
         """Blocks, noise and what bends the curve, in words."""
         bend = ", smooth bend" * self.smooth + ", volume without a ramp" * (self.disks > 1)
         return f"{self.blocks} blocks ±{self.block:.1%}, trials ±{self.trial:.1%}{bend}"
@@ -94,15 +95,15 @@ class Cell(NamedTuple):
         return self.blocks >= 5 and math.hypot(self.block, self.trial) <= CALM
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row(coverage_rule.Row):
     """What intervals of a knee cover, their median half-width, share of runs without one, relative bias."""
 
-    cell: Cell
-    n_runs: int
     coverage: float
     half_width: float
     refused: float
     too_deep: float = 0.0
+    limit = KNOWN_LIMIT
 
     @property
     def is_refused(self) -> bool:
@@ -163,15 +164,13 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
 
 
 def _row(cell: Cell, n_runs: int, bounds: Interval) -> Row:
-    """Hold intervals of the log of the knee against the planted one."""
-    known = ~np.isnan(bounds.low)
+    """Compare intervals of the log of the knee with the planted one."""
+    known, truth = ~np.isnan(bounds.low), math.log(cell.knee)
+    numbers = coverage_rule.covered(bounds, truth, known)
     if not known.any():
-        return Row(cell, n_runs, math.nan, math.nan, 1.0)
-    truth = math.log(cell.knee)
-    covers = (bounds.low[known] <= truth) & (truth <= bounds.high[known])
-    half = np.exp((bounds.high - bounds.low)[known] / 2) - 1
-    numbers = covers.mean(), np.median(half), 1 - known.mean(), np.expm1(bounds.mean[known].mean() - truth)
-    return Row(cell, n_runs, *map(float, numbers))
+        return Row(cell, "knee, these disks", n_runs, *numbers, 1.0)
+    too_deep = float(np.expm1(bounds.mean[known].mean() - truth))
+    return Row(cell, "knee, these disks", n_runs, *numbers, float(1 - known.mean()), too_deep)
 
 
 def _pooled(cell: Cell, noise: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ ratio by more than 2.5 %, at most 2 % may get a verdict at all. No difference in
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ MOVED, DUE = 0.025, 1.1
 UNLIKE = 1.05
 """How much more one arm slows with depth than the other where they slow unlike."""
 REPLICATES = 3
+ALIKE = "none, slow alike"
 TITLE = (
     "hidden limits: shares of comparisons with a false verdict, with any, refused, with a difference in ms; "
     "and with a verdict (`decided`) of those that the limit moves by more than 2.5 %"
@@ -53,6 +55,16 @@ class Cell(NamedTuple):
     blocks: int
 
     @property
+    def name(self) -> str:
+        """Where the limit is, and how far below."""
+        return self.place if math.isnan(self.times) else f"{self.place}, {self.times:g} times below"
+
+    @property
+    def size(self) -> str:
+        """How many blocks are measured."""
+        return f"{self.blocks} blocks"
+
+    @property
     def kind(self) -> str:
         """Load that is compared."""
         return "qd1" if self.place.startswith("single") else "deep"
@@ -63,18 +75,16 @@ class Cell(NamedTuple):
         return UNLIKE if self.place.endswith("unlike") else 1.0
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row(coverage_rule.Row):
     """Shares of the comparisons of a cell.
 
-    - `cell`, `n`: what was planted, and how many times.
     - `false`, `verdict`, `refused`, `latency`: with a verdict that does not hold, with one, without a ratio,
       with a difference in ms.
     - `n_moved`, `decided`: how many of them a limit moves by more than 2.5 %, and which share of these got a
       verdict.
     """
 
-    cell: Cell
-    n: int
     false: float
     verdict: float
     refused: float
@@ -86,11 +96,11 @@ class Row(NamedTuple):
     def is_off(self) -> bool:
         """Whether more verdicts are false, or more ratios refused, than may be."""
         place, times, _ = self.cell
-        off = self.false > MOST_FALSE + coverage_rule.error(MOST_FALSE, self.n)
+        off = coverage_rule.is_more(self.false, MOST_FALSE, self.n_runs)
         if times >= DUE and self.n_moved:
-            off |= self.decided > MOST_DECIDED + coverage_rule.error(MOST_DECIDED, self.n_moved)
-        if place.startswith("none, slow alike"):
-            off |= self.refused > MOST_REFUSED + coverage_rule.error(MOST_REFUSED, self.n)
+            off |= coverage_rule.is_more(self.decided, MOST_DECIDED, self.n_moved)
+        if place.startswith(ALIKE):
+            off |= coverage_rule.is_more(self.refused, MOST_REFUSED, self.n_runs)
         return bool(off or (self.cell.kind == "deep" and self.latency > 0))
 
 
@@ -102,7 +112,7 @@ def cells(*, quick: bool = False) -> Iterator[Cell]:
         for probe in ("probed", "no probe")
         for times in (1.1, 1.5)
     ]
-    slow = ("none, slow alike", "none, slow alike, noise of 3 %", "none, slow unlike")
+    slow = (ALIKE, f"{ALIKE}, noise of 3 %", "none, slow unlike")
     alone = ("single I/Os, none, probed", "single I/Os, none, no probe")
     free = [(place, math.nan) for place in (*slow, *alone)]
     for place, times in (*deep[::4], *single[::2], free[0]) if quick else (*deep, *single, *free):
@@ -130,6 +140,7 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     return [
         Row(
             cell,
+            "verdict on a latency",
             n_runs,
             float(np.mean(list(map(is_false, outcomes, kinds, truths)))),
             float(verdict.mean()),

@@ -6,6 +6,7 @@ are false alarms at any look, and the intervals of the look at which it stopped.
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -32,14 +33,23 @@ class Cell(NamedTuple):
     headlines: int
     effect: float
 
+    @property
+    def name(self) -> str:
+        """After how many blocks it looks, and what there is to find."""
+        return f"looks after {', '.join(map(str, self.looks))} blocks, effect {self.effect:g} s.d."
 
-class Row(NamedTuple):
+    @property
+    def size(self) -> str:
+        """How many comparisons are judged together."""
+        return f"{self.headlines} of the headline"
+
+
+@dataclass(frozen=True)
+class Row(coverage_rule.Row):
     """What the runs of a cell gave; `false` is NaN where there is a difference to find."""
 
-    cell: Cell
-    n_runs: int
     false: float
-    covers: float
+    coverage: float
     naive_covers: float
     width_ratio: float
     blocks: float
@@ -47,9 +57,9 @@ class Row(NamedTuple):
     @property
     def is_off(self) -> bool:
         """Whether runs raise false alarms, or repeated intervals cover too little."""
-        often = self.false > MOST_FALSE + coverage_rule.error(MOST_FALSE, self.n_runs)
         n = self.n_runs * self.cell.headlines
-        return often or self.covers < LEAST_COVERAGE - coverage_rule.error(LEAST_COVERAGE, n)
+        is_often = coverage_rule.is_more(self.false, MOST_FALSE, self.n_runs)
+        return is_often or coverage_rule.is_less(self.coverage, LEAST_COVERAGE, n)
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
@@ -77,5 +87,5 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
         blocks[stops] = look
         stopped |= stops
     false = math.nan if cell.effect else float(alarmed.mean())
-    shares = (float(each.mean()) for each in (covers, naive_covers, widths, blocks))
-    return [Row(cell, n_runs, false, *shares)]
+    shares = (float(each.mean()) for each in (covers, naive_covers, widths, blocks / cell.looks[-1]))
+    return [Row(cell, "ratio at the look that stops", n_runs, false, *shares)]

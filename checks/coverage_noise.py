@@ -67,15 +67,24 @@ class Cell(NamedTuple):
     replicates: int
     blocks: int
 
+    @property
+    def name(self) -> str:
+        """Name of the noise."""
+        return self.condition.name
 
-class Row(NamedTuple):
+    @property
+    def size(self) -> str:
+        """Replicates and blocks."""
+        return f"{self.replicates} x {self.blocks}"
+
+
+@dataclass(frozen=True)
+class Row(coverage_rule.Row):
     """Coverage of a cell in one scope, and the median half-width of its intervals (relative)."""
 
-    cell: Cell
-    scope: str
-    n_runs: int
     coverage: float
     half_width: float
+    limit = KNOWN_LIMIT
 
     @property
     def is_refused(self) -> bool:
@@ -85,18 +94,18 @@ class Row(NamedTuple):
     @property
     def is_known_limit(self) -> bool:
         """Whether it covers too little where nothing in the data can show it."""
-        return self.scope == LASTING and coverage_rule.is_short(self.coverage, self.n_runs)
-
-    @property
-    def is_conservative(self) -> bool:
-        """Whether it covers more than it says."""
-        return self.coverage > coverage_rule.WIDE
+        return self.claim == LASTING and coverage_rule.is_short(self.coverage, self.n_runs)
 
     @property
     def is_off(self) -> bool:
         """Whether it covers too little, or too much without a reason, beyond what the simulation may err."""
-        wide = coverage_rule.is_wide(self.coverage, self.n_runs) and self.scope != HOURS
-        return wide or (self.scope != LASTING and coverage_rule.is_short(self.coverage, self.n_runs))
+        wide = coverage_rule.is_wide(self.coverage, self.n_runs) and self.claim != HOURS
+        return wide or (self.claim != LASTING and coverage_rule.is_short(self.coverage, self.n_runs))
+
+    def said(self) -> list[str]:
+        """What is said of it; also why it covers more than it says."""
+        is_wide = self.claim == HOURS and self.coverage > coverage_rule.WIDE
+        return super().said() + [f"conservative: {CONSERVATIVE}"] * is_wide
 
 
 @dataclass(frozen=True)
@@ -221,14 +230,12 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     drawn = draw(condition.levels, replicates, blocks, n_runs, rng)
     log_ratios = simulate.block_log_ratios(drawn.log_latency)
     these, general = intervals.within_replicates(log_ratios), intervals.over_replicates(log_ratios)
-    kind = np.full(n_runs, math.log1p(OVERHEAD))
-    truths = ((HOURS, these, drawn.now.mean(axis=-1)), (LASTING, these, drawn.lasting.mean(axis=-1)))
-    return [_row(cell, *truth) for truth in (*truths, (str(Scope.LIKE_THESE), general, kind))]
-
-
-def _row(cell: Cell, scope: str, interval: intervals.Interval, truth: Array) -> Row:
-    if np.isnan(interval.low).all():
-        return Row(cell, scope, len(truth), math.nan, math.nan)
-    covers = (interval.low <= truth) & (truth <= interval.high)
-    half = np.expm1((interval.high - interval.low) / 2)
-    return Row(cell, scope, len(truth), float(covers.mean()), float(np.median(half)))
+    truths = (
+        (HOURS, these, drawn.now.mean(axis=-1)),
+        (LASTING, these, drawn.lasting.mean(axis=-1)),
+        (str(Scope.LIKE_THESE), general, np.full(n_runs, math.log1p(OVERHEAD))),
+    )
+    return [
+        Row(cell, scope, n_runs, *coverage_rule.covered(interval, truth, ~np.isnan(interval.low)))
+        for scope, interval, truth in truths
+    ]

@@ -7,6 +7,7 @@ interval is as narrow as was said, or narrower: 75 to 90 % are to be.
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -35,28 +36,34 @@ class Cell(NamedTuple):
     n: int
     more: int
 
+    @property
+    def name(self) -> str:
+        """Name of the noise."""
+        return self.level.name
 
-class Row(NamedTuple):
+    @property
+    def size(self) -> str:
+        """What was measured, and what comes."""
+        return f"{self.n} then {self.more}"
+
+
+@dataclass(frozen=True)
+class Row(coverage_rule.Row):
     """Share of runs in which what was said came true."""
 
-    cell: Cell
-    n_runs: int
-    kept: float
+    coverage: float
+    limit = KNOWN_LIMIT
 
     @property
     def is_known_limit(self) -> bool:
         """Whether the noise has slow trials, and less is kept."""
-        return self.cell.level.noisy > 0 and self._is_short
+        return self.cell.level.noisy > 0 and coverage_rule.is_less(self.coverage, FEWEST, self.n_runs)
 
     @property
     def is_off(self) -> bool:
         """Whether the promise holds in too few runs, or in too many."""
-        is_wide = self.kept > MOST + coverage_rule.error(MOST, self.n_runs)
-        return is_wide or (self._is_short and not self.is_known_limit)
-
-    @property
-    def _is_short(self) -> bool:
-        return self.kept < FEWEST - coverage_rule.error(FEWEST, self.n_runs)
+        is_short = coverage_rule.is_less(self.coverage, FEWEST, self.n_runs) and not self.is_known_limit
+        return is_short or coverage_rule.is_more(self.coverage, MOST, self.n_runs)
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
@@ -78,7 +85,7 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     )
     units = values.mean(axis=1 if cell.claim == BLOCKS_MORE else 2)
     promised, shown = _said(cell, units[:, : cell.n]), units[:, cell.n if cell.claim == FRESH else 0 :]
-    return [Row(cell, n_runs, float((_half(shown) <= promised).mean()))]
+    return [Row(cell, cell.claim, n_runs, float((_half(shown) <= promised).mean()))]
 
 
 def _said(cell: Cell, units: np.ndarray) -> np.ndarray:

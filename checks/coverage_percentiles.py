@@ -10,6 +10,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ LOW_NS, HIGH_NS = 2.0**18, 2.0**23
 TRIALS_AT_ONCE = 4_000
 TRUTH_BLOCKS = 5_000
 """Blocks from which the ratio of a typical trial is taken, where it is not the planted one."""
+CLAIM = "percentile ratio of a typical trial, these disks"
 KNOWN_LIMIT = (
     "few blocks may all meet the bursts of the arm, or none may, and nothing shows it: measure 5 x 5 or more"
 )
@@ -60,18 +62,23 @@ class Cell(NamedTuple):
         where = ", in one arm" * self.one_arm
         return f"p{100 * self.quantile:g}, trials ±{self.trial:.1%}, {self.bursts:.0%} of seconds slow{where}"
 
+    @property
+    def size(self) -> str:
+        """Replicates and blocks."""
+        return f"{self.replicates} x {self.blocks}"
 
-class Row(NamedTuple):
+
+@dataclass(frozen=True)
+class Row(coverage_rule.Row):
     """Coverage of one cell, the median half-width of its intervals (relative), and the share of runs marked.
 
     `apart` are those whose ratios of a typical trial and of all I/Os disagree (`percentiles.is_apart`).
     """
 
-    cell: Cell
-    n_runs: int
     coverage: float
     half_width: float
     apart: float = 0.0
+    limit = KNOWN_LIMIT
 
     @property
     def is_known_limit(self) -> bool:
@@ -105,10 +112,8 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     typical, all_ios = (np.concatenate(part) for part in zip(*parts, strict=True))
     truth = _truth(cell._replace(replicates=1, blocks=TRUTH_BLOCKS)) if cell.one_arm else math.log(RATIO)
     interval = intervals.within_replicates(typical)
-    covers = (interval.low <= truth) & (truth <= interval.high)
-    half = np.expm1((interval.high - interval.low) / 2)
     apart = [is_apart(*pair) for pair in np.exp(np.column_stack([interval.mean, all_ios])).tolist()]
-    return [Row(cell, n_runs, float(covers.mean()), float(np.median(half)), float(np.mean(apart)))]
+    return [Row(cell, CLAIM, n_runs, *coverage_rule.covered(interval, truth), float(np.mean(apart)))]
 
 
 @functools.cache

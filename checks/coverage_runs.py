@@ -9,7 +9,7 @@ is to be found in 80 % at the size that `diskbook plan` names for it. Pairs with
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ NUMBERS = (2, 3, 5, 10, 20)
 TIMES = (1.0, 1.5, 2.0, 3.0, 5.0)
 """Standard deviations of the second run's replicates over those of the first."""
 BLOCKS = 3
+PAIR = "ratio of ratios, disks like these"
 WILD = replace(LEVELS[2], name="C strong, disk pairs apart by 8 %", disk=0.08)
 SD = 0.05
 """Of replicates that are drawn as they are, without the blocks and trials behind them."""
@@ -66,24 +67,30 @@ class Cell(NamedTuple):
         return f"{self.level.name if self.level else unlike}, {what}"
 
     @property
+    def size(self) -> str:
+        """Replicates of each run."""
+        return "+".join(map(str, self.replicates))
+
+    @property
     def is_unjudged(self) -> bool:
         """Whether a pair has too few replicates for a verdict."""
         return math.isnan(self.spread) and min(self.replicates) < ratio_of_ratios.LEAST_REPLICATES
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row(coverage_rule.Row):
     """What the runs of a cell gave.
 
     - `coverage`: share of intervals that hold the truth.
     - `shown`, `family`: share that shows a difference, by one comparison and by any of seven; NaN without a
       verdict.
+    - `false`: share of pairs of one truth that shows one.
     """
 
-    cell: Cell
-    n_runs: int
     coverage: float
     shown: float = math.nan
     family: float = math.nan
+    false: float = math.nan
 
     @property
     def is_off(self) -> bool:
@@ -93,9 +100,8 @@ class Row(NamedTuple):
         if coverage_rule.is_short(self.coverage, n) or (cell.is_unjudged and is_judged):
             return True
         if cell.planted:
-            return self.shown < FOUND - coverage_rule.error(FOUND, n)
-        most = ratios.ALPHA + coverage_rule.error(ratios.ALPHA, n)
-        return max(self.shown, self.family) > most
+            return coverage_rule.is_less(self.shown, FOUND, n)
+        return coverage_rule.is_more(max(self.shown, self.family), ratios.ALPHA, n)
 
 
 def cells(*, quick: bool = False) -> Iterator[Cell]:
@@ -133,13 +139,14 @@ def measure(cell: Cell, n_runs: int, seed: int) -> list[Row]:
     if not math.isnan(cell.spread):
         return [_spread(cell, n_runs, rng)]
     differences = [_difference(cell, n_runs, rng) for _ in HEADLINE[: 1 if cell.planted else None]]
-    truth = math.log1p(cell.planted)
-    covers = (differences[0].low <= truth) & (truth <= differences[0].high)
+    coverage, _ = coverage_rule.covered(differences[0], math.log1p(cell.planted))
     p = np.array([ratio_of_ratios.p_difference(item) for item in differences]).T
     levels = ratio_of_ratios.hardest_levels(HEADLINE)[: p.shape[1]]
     shown = p[:, 0] < (levels[0] if cell.planted else ratios.ALPHA)
-    shares = (float(shown.mean()), float((p < levels).any(axis=1).mean())) if np.isfinite(p).any() else ()
-    return [Row(cell, n_runs, float(covers.mean()), *shares)]
+    if not np.isfinite(p).any():
+        return [Row(cell, PAIR, n_runs, coverage)]
+    share, family = float(shown.mean()), float((p < levels).any(axis=1).mean())
+    return [Row(cell, PAIR, n_runs, coverage, share, family, math.nan if cell.planted else share)]
 
 
 def _difference(cell: Cell, n_runs: int, rng: np.random.Generator) -> intervals.Interval:
@@ -173,4 +180,4 @@ def _spread(cell: Cell, n_runs: int, rng: np.random.Generator) -> Row:
     spreads = [ratio_of_ratios.between_runs(*run, sizes - 1.0) for run in zip(means, errors, strict=True)]
     covers = float(np.mean([item.low <= cell.spread <= item.high for item in spreads]))
     shown = float(np.mean([item.p < ratios.ALPHA for item in spreads]))
-    return Row(cell, n_runs, covers, math.nan if cell.spread else shown)
+    return Row(cell, "spread between runs", n_runs, covers, math.nan if cell.spread else shown)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from checks import coverage, coverage_cells, simulate
-from checks.coverage_cells import ANALYSIS, Condition
+from checks import coverage, coverage_cells, coverage_docs, simulate
+from checks.coverage_cells import ANALYSIS, Cell, Condition
 from checks.simulate import LEVELS, Design, Level, Truth
 from diskbook.design.model import Comparison
 from diskbook.design.vocabulary import Scope
@@ -113,16 +113,23 @@ def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
         assert np.array_equal(outcome.noisy, failed["one-sided noise"].to_numpy())
 
 
+def holds(row: coverage_cells.Row) -> bool:
+    """Whether its intervals are printed, and cover as they are to."""
+    return not (row.is_refused or row.is_off or row.is_known_limit)
+
+
 def measured(condition: Condition, design: Design, methods: coverage_cells.Methods = ANALYSIS) -> dict:
-    return {row.scope: row for row in coverage_cells.measure(condition, design, 4000, 1, methods)}
+    cell = Cell(condition, design.replicates, design.blocks)
+    assert cell.design == design
+    return {row.claim: row for row in coverage_cells.measure(cell, 4000, 1, methods)}
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 def test_intervals_of_the_analysis_cover(level: Level) -> None:
     for failed in (0.0, 0.1):
         rows = measured(Condition("check", level, 2, failed), Design(3, 3, 2, failed))
-        assert {row.status for row in rows.values()} <= {"ok", "conservative"}
-        assert rows[Scope.LIKE_THESE].false_positive < 0.07 and rows[Scope.THESE].false_positive < 0.07
+        assert all(map(holds, rows.values()))
+        assert rows[Scope.LIKE_THESE].false < 0.07 and rows[Scope.THESE].false < 0.07
 
 
 def test_widths_are_those_of_the_published_simulation() -> None:
@@ -148,21 +155,21 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_interval_is_found(name: str) -> None:
     rows = measured(Condition("check", MILD), Design(3, 5), {**ANALYSIS, Scope.LIKE_THESE: WRONG[name]})
-    assert rows[Scope.LIKE_THESE].status == "FAILED" and rows[Scope.LIKE_THESE].false_positive > 0.1
-    assert rows[Scope.THESE].status == "ok"
+    assert rows[Scope.LIKE_THESE].is_off and rows[Scope.LIKE_THESE].false > 0.1
+    assert holds(rows[Scope.THESE])
 
 
 def test_a_wide_interval_is_called_conservative() -> None:
     wide = functools.partial(intervals.over_replicates, level=0.99)
     row = measured(Condition("check", MILD), Design(3, 5), {Scope.LIKE_THESE: wide})[Scope.LIKE_THESE]
-    assert row.status == "conservative" and row.coverage == pytest.approx(0.99, abs=0.006)
+    assert row.is_conservative and row.coverage == pytest.approx(0.99, abs=0.006)
 
 
 def test_one_replicate_is_refused_and_too_many_losses_are_flagged() -> None:
     rows = measured(Condition("check", MILD), Design(1, 3))
-    assert rows[Scope.LIKE_THESE].status == "refused" and rows[Scope.THESE].status == "ok"
+    assert rows[Scope.LIKE_THESE].is_refused and holds(rows[Scope.THESE])
     rows = measured(Condition("check", MILD, 2, 0.6), Design(3, 10, 2, 0.6))
-    assert rows[Scope.THESE].status == rows[Scope.LIKE_THESE].status == "flagged"
+    assert all(row.is_refused and row.flagged > row.refused for row in rows.values())
 
 
 def test_zones_apart_cover_and_pooled_zones_are_flagged() -> None:
@@ -171,10 +178,9 @@ def test_zones_apart_cover_and_pooled_zones_are_flagged() -> None:
     apart = measured(Condition("check", MILD, truth=truth, zones="apart"), design)
     pooled_zones = measured(Condition("check", MILD, truth=truth, zones="pooled"), design)
     told = measured(Condition("check", MILD, truth=truth, zones="unprobed"), design)
-    covers = {"ok", "conservative"}
-    assert told[Scope.LIKE_THESE].status == "refused" and told[Scope.THESE].status in covers
-    assert unknown[Scope.LIKE_THESE].status == "FAILED" and unknown[Scope.THESE].status in covers
-    assert apart[Scope.LIKE_THESE].status == "ok" and apart[Scope.LIKE_THESE].n_printed > 2500
+    assert told[Scope.LIKE_THESE].is_refused and holds(told[Scope.THESE])
+    assert unknown[Scope.LIKE_THESE].is_off and holds(unknown[Scope.THESE])
+    assert holds(apart[Scope.LIKE_THESE]) and apart[Scope.LIKE_THESE].n_printed > 2500
     # Of three replicates in three zones, one run in nine has all in the same zone.
     assert pooled_zones[Scope.LIKE_THESE].flagged == pytest.approx(8 / 9, abs=0.02)
 
@@ -182,9 +188,10 @@ def test_zones_apart_cover_and_pooled_zones_are_flagged() -> None:
 def test_one_sided_noise_is_a_known_limit_that_the_gate_sees_in_part() -> None:
     """The gate warns where noise occurred, which is where the spread shows it; the others cover least."""
     row = measured(Condition("check", simulate.ONE_SIDED, known_limit="unseen"), Design(5, 5))[Scope.THESE]
-    assert row.status == "known limit" and 0.2 < row.noisy < 0.8
+    assert row.is_known_limit and 0.2 < row.noisy < 0.8
     assert row.coverage_quiet < row.coverage < 0.93
-    assert "?" in coverage.cell(row) and "known limit: 1 cells under 93 %" in coverage.summary([row])
+    assert coverage_docs.printed("", [row]).endswith(" ?")
+    assert "known limit: unseen" in coverage_docs.table([row])
 
 
 @pytest.mark.parametrize("selection", [{"slow_lost": 0.1}, {"slow_repeated": 0.16}], ids=str)
@@ -192,9 +199,9 @@ def test_losses_of_the_slow_trials_are_flagged_and_the_bound_covers(selection: d
     condition = Condition("check", MILD, 2, **selection, known_limit="unseen")
     for row in measured(condition, Design(5, 10, 2, **selection)).values():
         assert row.flagged > 0.97 and row.coverage_flagged < 0.93 and row.coverage_bound > 0.97
-        assert row.status == "flagged" and ", bound 9" in coverage.cell(row).replace("100.0", "99.9")
+        assert row.is_refused and not row.is_off
     for row in measured(condition, Design(3, 3, 2, **selection)).values():
-        assert row.coverage_bound > 0.93 and row.status != "FAILED"
+        assert row.coverage_bound > 0.93 and not row.is_off
 
 
 def test_a_bound_that_does_not_cover_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,28 +209,23 @@ def test_a_bound_that_does_not_cover_is_found(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(coverage_cells.outliers, "shift", lambda *given: shift(*given) / 4)
     monkeypatch.setattr(coverage_cells.outliers, "SMALL", 0.02)
     condition = Condition("check", MILD, 2, slow_repeated=0.16, known_limit="unseen")
-    assert measured(condition, Design(5, 10, 2, slow_repeated=0.16))[Scope.THESE].status == "FAILED"
+    assert measured(condition, Design(5, 10, 2, slow_repeated=0.16))[Scope.THESE].is_off
 
 
-def test_the_command_fails_with_a_wrong_interval(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("method", ["level 0.8", ""])
+def test_the_command_fails_with_a_wrong_interval_alone(
+    method: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coverage, "PARTS", {})  # they have tests of their own
-    wrong = {**ANALYSIS, Scope.LIKE_THESE: WRONG["level 0.8"]}
-    assert coverage.main(["--quick", "--runs", "300", "--jobs", "1"], wrong) == 1
+    parts = {name: coverage.PARTS[name] for name in (coverage.RATIOS, "Knees of curves over depths")}
+    monkeypatch.setattr(coverage, "PARTS", parts)  # all have tests of their own
+    if method:
+        wrong = {**ANALYSIS, Scope.LIKE_THESE: WRONG[method]}
+        monkeypatch.setattr(coverage_cells, "ANALYSIS", wrong)
+    assert coverage.main(["--quick", "--runs", "500", "--jobs", "1"]) == bool(method)
     printed = capsys.readouterr().out
-    assert "FAILED: B mild, 2 repeats, 3 replicates x 5 blocks, disks like these" in printed
-
-
-def test_the_command_passes_with_the_intervals_of_the_analysis(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(coverage, "PARTS", {"knees": coverage.PARTS["knees"]})  # all have tests of their own
-    assert coverage.main(["--quick", "--runs", "500", "--jobs", "1"]) == 0
-    printed = capsys.readouterr().out
-    assert "passed: no cell under 93 %" in printed
-    assert "known limit" in printed and "where no gate warns" in printed
-    assert printed.count("disks like these  1           refused") == len(list(coverage_cells.conditions()))
+    assert ("Ratios: 0 of" in printed) == (not method) and " ?" in printed
+    off = [line for line in printed.splitlines() if "B mild, 2 repeats " in line and line.endswith("!")]
+    assert any("disks like these" in line and "3 x 5" in line for line in off) == bool(method)
 
 
 def test_same_functions_as_the_analysis() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checks import coverage_attach, coverage_docs, coverage_rule
+from checks import coverage_attach, coverage_docs
 from checks.coverage_attach import LASTS, PLANTED, UNSETTLED, Cell, Row
 from diskbook.stats.gates import passed
 from diskbook.stats.gates.attachment import ATTACHMENT
@@ -29,8 +29,8 @@ def test_a_slow_arm_is_told_and_equal_ones_are_let_be() -> None:
 def test_what_outlasts_the_visit_is_a_known_limit() -> None:
     row = _row(LASTS)
     assert row.false > 0.9 and row.is_known_limit and not row.is_off
-    assert coverage_attach.KNOWN_LIMIT in coverage_docs.of_attach([row])
-    assert coverage_rule.table("", [row]).endswith(" ?")
+    assert coverage_attach.KNOWN_LIMIT in coverage_docs.table([row])
+    assert coverage_docs.printed("", [row]).endswith(" ?")
 
 
 @pytest.mark.parametrize("name", ["one arm, 20 s", "base arm, 60 s", "arms unlike, by 4 % each"])
@@ -38,7 +38,7 @@ def test_a_gate_that_counts_seconds_alone_is_seen(name: str, monkeypatch: pytest
     monkeypatch.setattr(coverage_attach, "attachment_gate", lambda *_: passed(ATTACHMENT, "as long ago"))
     row = _row(name)
     assert row.silent > 0.8 and row.is_off
-    assert "FAILED" in coverage_docs.of_attach([row])
+    assert "FAILED" in coverage_docs.table([row])
 
 
 def test_without_settling_that_gate_prints_false_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:

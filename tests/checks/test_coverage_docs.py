@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +18,8 @@ from checks import (
     coverage_percentiles,
     coverage_stationarity,
 )
-from checks.coverage_cells import Condition, Row
-from checks.simulate import LEVELS, Design
+from checks.coverage_cells import Cell, Condition, Row
+from checks.simulate import LEVELS
 from diskbook.design.vocabulary import Scope
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
@@ -37,9 +37,8 @@ CLAIM = re.compile(
 )
 SHARE = re.compile(r"\d %")
 GOOD = Row(
-    condition=Condition("a condition", LEVELS[1]),
-    design=Design(3, 5),
-    scope=Scope.THESE,
+    cell=Cell(Condition("a condition", LEVELS[1]), 3, 5),
+    claim=Scope.THESE,
     n_runs=10_000,
     n_printed=9_000,
     refused=0.1,
@@ -50,7 +49,7 @@ GOOD = Row(
     coverage_flagged=float("nan"),
     coverage_bound=float("nan"),
     half_width=0.02,
-    false_positive=0.05,
+    false=0.05,
 )
 
 
@@ -63,104 +62,97 @@ def test_the_document_has_every_condition_and_nothing_that_failed() -> None:
     assert "FAILED" not in text and "NO REASON" not in text
 
 
+def of(
+    condition: Condition = GOOD.cell.condition, replicates: int = 3, blocks: int = 5, **shares: Any
+) -> Row:
+    return replace(GOOD, cell=Cell(condition, replicates, blocks), **shares)
+
+
+def columns(table: str) -> list[dict[str, str]]:
+    """Lines of a Markdown table by their heads."""
+    heads, _, *lines = ([part.strip() for part in line.split(" | ")] for line in table.splitlines())
+    return [dict(zip(heads, line, strict=True)) for line in lines]
+
+
 def test_a_line_has_the_range_over_designs_and_what_is_said() -> None:
-    limited = replace(GOOD.condition, known_limit="it shows in no data", refused="few blocks are left")
+    limited = replace(GOOD.cell.condition, known_limit="it shows in no data", refused="few blocks are left")
     rows = [
-        replace(GOOD, condition=limited),
-        replace(
-            GOOD,
-            condition=limited,
-            design=Design(3, 10),
-            coverage=0.85,
-            refused=0.25,
-            flagged=0.05,
-            n_printed=7_000,
-        ),
-        replace(
-            GOOD, condition=limited, scope=Scope.LIKE_THESE, design=Design(1, 5), refused=1.0, n_printed=0
-        ),
+        of(limited),
+        of(limited, blocks=10, coverage=0.85, refused=0.25, flagged=0.05, n_printed=7_000),
+        of(limited, replicates=1, claim=Scope.LIKE_THESE, refused=1.0, n_printed=0),
     ]
-    (line,) = coverage_docs.of_cells(rows)
-    shown = coverage_docs.table([line]).splitlines()[2]
-    assert shown == (
-        "| a condition | these disks | 85.0 to 95.0 | 3 x 10 | 2 | 10 to 25 | 0 to 5 | 5.0 to 5.0 | "
-        "known limit: it shows in no data; few blocks are left |"
+    line, of_others = columns(coverage_docs.table(rows))
+    assert line["| Condition"] == "| a condition" and line["Claim"] == "these disks"
+    assert (
+        line["Coverage, %"] == "85.0 to 95.0" and line["Worst design"] == "3 x 10" and line["Designs"] == "2"
     )
-    assert not coverage_docs.without_reason(rows)
+    assert line["Refused, %"] == "10.0 to 25.0" and line["Flagged, %"] == "0.0 to 5.0"
+    assert line["Said of it |"] == "known limit: it shows in no data; few blocks are left |"
+    assert of_others["Coverage, %"] == "" and of_others["Said of it |"] == "|"
+    assert not coverage_cells.without_reason(rows)
 
 
 def test_what_is_often_refused_needs_a_reason() -> None:
-    often = replace(GOOD, refused=0.3, n_printed=7_000)
-    assert coverage_docs.without_reason([GOOD, often]) == ["a condition"]
-    assert "NO REASON GIVEN" in coverage_docs.table(coverage_docs.of_cells([often]))
+    often = of(refused=0.3, n_printed=7_000)
+    assert coverage_cells.without_reason([GOOD, often]) == ["a condition"]
+    assert "NO REASON GIVEN" in coverage_docs.table([often])
 
 
 @pytest.mark.parametrize(
-    ("coverage", "status"), [(0.92, "FAILED"), (0.925, "ok"), (0.975, "conservative"), (0.99, "FAILED")]
+    ("coverage", "status"), [(0.92, "off"), (0.925, "ok"), (0.975, "conservative"), (0.99, "off")]
 )
 def test_a_cell_fails_beyond_three_standard_errors_on_either_side(coverage: float, status: str) -> None:
-    row = replace(GOOD, coverage=coverage, design=Design(3, 10))
-    assert row.status == status
-    few_blocks = replace(row, design=Design(3, 5))
-    assert few_blocks.status == ("conservative" if coverage > 0.97 else status)
-    assert replace(row, flagged=0.3).status == few_blocks.status
-    one_replicate = replace(row, design=Design(1, 5))
-    assert one_replicate.status == replace(few_blocks, scope=Scope.LIKE_THESE).status == status
+    row = of(blocks=10, coverage=coverage)
+    assert status_of(row) == status
+    few_blocks = of(coverage=coverage)
+    assert status_of(few_blocks) == ("conservative" if coverage > 0.97 else status)
+    assert status_of(replace(row, flagged=0.3)) == status_of(few_blocks)
+    one_replicate = of(replicates=1, coverage=coverage)
+    assert status_of(one_replicate) == status_of(replace(few_blocks, claim=Scope.LIKE_THESE)) == status
+
+
+def status_of(row: Row) -> str:
+    return "off" if row.is_off else "conservative" if row.is_conservative else "ok"
 
 
 def test_tables_go_between_the_marks_with_their_summary_first(tmp_path: Path) -> None:
     path = tmp_path / "doc.md"
     path.write_text(f"before\n{coverage_docs.BEGIN}\nold\n{coverage_docs.END}\nafter\n")
-    coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [], [], [], [])
+    coverage_docs.write(path, {"Ratios": [GOOD]})
     text = path.read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
-    summed_up, of_condition = (
-        "| a condition, 3 x 5 | 1 |",
-        "| a condition | these disks | 95.0 to 95.0 | 3 x 5 | 1 |",
-    )
-    assert text.index(summed_up) < text.index(of_condition)
+    assert text.index("| a condition, 3 x 5 | 1 |") < text.index("| a condition | these disks |")
     path.write_text("no marks")
     with pytest.raises(UsageError, match="put them where the tables belong"):
-        coverage_docs.write(path, [GOOD], [], [], [], [], [], [], [], [], [], [])
+        coverage_docs.write(path, {"Ratios": [GOOD]})
 
 
 def test_the_worst_cell_comes_first_and_known_limits_are_left_out_beside_it() -> None:
-    limited = replace(GOOD.condition, name="a limit", known_limit="it shows in no data")
-    bad = replace(GOOD, condition=limited, design=Design(1, 5), coverage=0.456, false_positive=0.5)
-    general = replace(GOOD, scope=Scope.LIKE_THESE, coverage=0.941)
-    lines = list(coverage_docs.of_cells([general, GOOD, bad]))
-    assert coverage_docs.table(lines).splitlines()[2].startswith("| a limit | these disks | 45.6 to 45.6 |")
-    summed_up = coverage_docs.summary({"Ratios": lines}).splitlines()[2:]
-    assert summed_up == [
+    limited = replace(GOOD.cell.condition, name="a limit", known_limit="it shows in no data")
+    bad = of(limited, replicates=1, coverage=0.456, false=0.5)
+    rows = [replace(GOOD, claim=Scope.LIKE_THESE, coverage=0.941), GOOD, bad]
+    assert coverage_docs.table(rows).splitlines()[2].startswith("| a limit | these disks |")
+    assert coverage_docs.summary({"Ratios": rows}).splitlines()[2:] == [
         "| Ratios | these disks | 45.6 | a limit, 1 x 5 | 2 | 45.6 to 95.0 | 95.0 to 95.0 | 50.0 |",
         "| Ratios | disks like these | 94.1 | a condition, 3 x 5 | 1 | 94.1 to 94.1 | 94.1 to 94.1 | 5.0 |",
     ]
 
 
-def test_an_interval_for_losses_that_differ_has_a_line_with_its_bound() -> None:
-    lost = replace(GOOD.condition, slow_lost=0.1, refused="losses")
-    flagged = replace(
-        GOOD, condition=lost, flagged=1.0, n_printed=0, coverage_flagged=0.3, coverage_bound=0.97
-    )
-    _, bound = coverage_docs.of_cells([flagged])
-    assert (bound.claim, bound.coverages) == ("these disks, with the bound on losses", [0.97])
-    assert bound.words == "intervals that are flagged cover 30.0 to 30.0 % without it"
-
-
 def test_false_alarms_and_false_verdicts_are_summed_up() -> None:
     calm, loud = coverage_stationarity.Cell(0.03, 0.0, 4), coverage_stationarity.Cell(0.1, 0.8, 4)
     steady = [
-        coverage_stationarity.Row(cell, 1_000, share, {}) for cell, share in ((calm, 0.0), (loud, 0.035))
+        coverage_stationarity.Row(cell, "steady", 1_000, share, {})
+        for cell, share in ((calm, 0.0), (loud, 0.035))
     ]
-    kept = coverage_limits.Row(coverage_limits.Cell("both arms", 1.5, 4), 160, 0.0, 0.0, 0.9, 0.0, 80, 0.01)
-    false = kept._replace(cell=coverage_limits.Cell("one arm", 1.05, 2), false=0.006, decided=0.1)
-    free = coverage_limits.Row(
-        coverage_limits.Cell("none, slow alike", math.nan, 2), 160, 0.0, 1.0, 0.03, 0.0, 0, math.nan
+    kept = coverage_limits.Row(
+        coverage_limits.Cell("both arms", 1.5, 4), "verdict", 160, 0.0, 0.0, 0.9, 0.0, 80, 0.01
     )
-    said = coverage_docs.gates_and_limits(steady, [kept, false, free])
-    assert "at most 3.5 % (CV of seconds 10.0%, autocorrelation 0.8)" in said
-    assert "at most 0.6 % of comparisons of a cell (one arm, 1.05 times below)" in said
-    assert "1.0 to 1.0 % get a verdict" in said and "3.0 to 3.0 % are refused where both" in said
+    false = replace(kept, cell=coverage_limits.Cell("one arm", 1.05, 2), false=0.006, decided=0.1)
+    of_gate, of_limits = coverage_docs.summary({"gate": steady, "limits": [kept, false]}).splitlines()[2:]
+    assert of_gate == (
+        "| gate | steady |  | CV of seconds 10.0%, autocorrelation 0.8, 4 trials an arm | 2 |  |  | 3.5 |"
+    )
+    assert of_limits == "| limits | verdict |  | one arm, 1.05 times below, 2 blocks | 2 |  |  | 0.6 |"
 
 
 def generated(document: Path) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from checks import coverage_docs, coverage_held, coverage_rule
+from checks import coverage_docs, coverage_held
 from checks.coverage_held import Arm, Cell
 from diskbook.tools.fio import held_rate
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.long  # simulations
 def test_stalls_alike_are_printed_and_cover() -> None:
     rows = coverage_held.measure(Cell("stalls alike", 500, Arm(0.035), Arm(0.03)), 40, 1)
     assert not any(row.is_off for row in rows) and all(row.refused < 0.2 for row in rows)
-    assert "stalls alike" in coverage_rule.table(coverage_held.TITLE, rows)
-    assert [line.condition for line in coverage_docs.of_held(rows)] == ["500 per second, stalls alike"] * 2
+    assert "stalls alike" in coverage_docs.printed(coverage_held.TITLE, rows)
+    assert coverage_docs.table(rows).count("| 500 per second, stalls alike |") == 2
 
 
 def test_lateness_that_is_dropped_below_an_arms_own_latencies_is_seen(
@@ -32,4 +32,4 @@ def test_lateness_that_is_dropped_below_an_arms_own_latencies_is_seen(
     monkeypatch.setattr(held_rate, "_stream", forgiving)
     cell = Cell("three times the stalls", 500, Arm(0.03), Arm(0.01), is_alike=False)
     rows = coverage_held.measure(cell, 40, 1)
-    assert any(row.is_off for row in rows) and "!" in coverage_rule.table(coverage_held.TITLE, rows)
+    assert any(row.is_off for row in rows) and "!" in coverage_docs.printed(coverage_held.TITLE, rows)

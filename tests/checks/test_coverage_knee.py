@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from checks import coverage_docs, coverage_knee, coverage_rule
+from checks import coverage_docs, coverage_knee
 from checks.coverage_knee import Cell
 from diskbook.stats.knee import SHARP_LIMITS
 
@@ -22,15 +24,15 @@ def test_knees_of_five_blocks_are_covered_and_no_wider_than_they_may_be() -> Non
 def test_two_blocks_give_no_interval() -> None:
     (row,) = coverage_knee.measure(CELL._replace(blocks=2), 50, 1)
     assert row.is_refused and not row.is_off
-    assert not row._replace(refused=0.0).is_refused and row._replace(refused=0.0).is_off
+    assert not replace(row, refused=0.0).is_refused and replace(row, refused=0.0).is_off
 
 
 @pytest.mark.parametrize("cell", [cell for cell in coverage_knee.cells() if cell.smooth])
 def test_a_smooth_bend_is_a_known_limit_of_the_size_that_is_said(cell: Cell) -> None:
     (row,) = coverage_knee.measure(cell, 1000, 1)
     assert row.is_known_limit and not row.is_off and 0.01 < row.too_deep < 0.05
-    assert coverage_rule.table("", [row]).endswith(" ?")
-    assert row._replace(too_deep=0.06).is_off and "5 % too deep" in SHARP_LIMITS
+    assert coverage_docs.printed("", [row]).endswith(" ?")
+    assert replace(row, too_deep=0.06).is_off and "5 % too deep" in SHARP_LIMITS
 
 
 def test_a_knee_that_is_read_off_the_bend_falls_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +45,7 @@ def test_a_knee_that_is_read_off_the_bend_falls_short(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(coverage_knee.knee, "curves", bent)
     (row,) = coverage_knee.measure(CELL, 500, 1)
-    assert row.is_off and coverage_rule.table("", [row]).endswith("!")
+    assert row.is_off and coverage_docs.printed("", [row]).endswith("!")
 
 
 def test_what_a_volume_loses_at_the_start_and_to_chance_is_allowed_for(
@@ -63,8 +65,9 @@ def test_what_a_volume_loses_at_the_start_and_to_chance_is_allowed_for(
 
 def test_the_document_has_a_line_a_noise_and_number_of_blocks() -> None:
     rows = [row for cell in coverage_knee.cells(quick=True) for row in coverage_knee.measure(cell, 200, 1)]
-    two, five, volume, smooth = coverage_docs.of_knees(rows)
-    assert volume.condition.endswith("volume without a ramp") and "FAILED" not in volume.words
-    assert "known limit" in smooth.words and smooth.condition.endswith("smooth bend")
-    assert two.coverages == [] and two.words == "too few blocks for an interval"
-    assert five.claim == "knee, these disks" and five.words.startswith("half-width at most")
+    smooth, *lines = coverage_docs.table(rows).splitlines()[2:]
+    assert "known limit" in smooth and "smooth bend" in smooth and len(lines) == 3
+    assert (
+        not any("FAILED" in line for line in lines) and sum("without a ramp" in line for line in lines) == 1
+    )
+    assert sum(line.startswith("| 2 blocks") and "| 100.0 to 100.0 |" in line for line in lines) == 1

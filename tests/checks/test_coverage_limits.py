@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from checks import coverage_docs, coverage_limits, coverage_rule
+from checks import coverage_docs, coverage_limits
 from checks.coverage_limits import Cell, measure
 from diskbook.stats import view
 from diskbook.stats.gates import limits
@@ -58,6 +58,8 @@ def test_what_is_planted_is_what_it_says() -> None:
 
 def test_the_table_has_a_line_a_limit_over_blocks() -> None:
     rows = [row for blocks in (2, 4) for row in measure(Cell("one arm", 2.0, blocks), 8, 1)]
-    lines = coverage_docs.of_limits(rows).splitlines()
-    assert len(lines) == 3 and lines[2].startswith("| one arm | 2 | 0.0 to 0.0 |")
-    assert coverage_rule.table("", rows).count("one arm") == 2
+    lines = coverage_docs.table(rows).splitlines()
+    assert len(lines) == 3 and lines[2].startswith(
+        "| one arm, 2 times below | verdict on a latency | 0.0 to 0.0 |"
+    )
+    assert coverage_docs.printed("", rows).count("one arm") == 2

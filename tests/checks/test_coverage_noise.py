@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from checks import coverage_noise, coverage_rule, simulate
+from checks import coverage_docs, coverage_noise, simulate
 from checks.coverage_noise import HOURS, LASTING, TITLE, Cell, Condition, Row, cells, draw, measure
 from checks.simulate import ARM, BASE
 from diskbook.design.vocabulary import Scope
@@ -29,7 +29,7 @@ def drawn(levels: Noise, replicates: int, blocks: int, n_runs: int) -> coverage_
 
 def measured(levels: Noise, replicates: int, blocks: int) -> dict[str, Row]:
     cell = Cell(Condition("check", levels), replicates, blocks)
-    return {row.scope: row for row in measure(cell, 3000, 1)}
+    return {row.claim: row for row in measure(cell, 3000, 1)}
 
 
 def test_without_noise_both_truths_are_the_planted_overhead() -> None:
@@ -97,12 +97,12 @@ def test_a_wrong_interval_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     within = coverage_noise.intervals.within_replicates
     monkeypatch.setattr(coverage_noise.intervals, "over_replicates", within)
     row = measured(STILL, 3, 5)[Scope.LIKE_THESE]
-    assert row.is_off and "!" in coverage_rule.table(TITLE, [row])
+    assert row.is_off and "!" in coverage_docs.printed(TITLE, [row])
 
 
 def test_the_table_names_every_noise_and_its_limit() -> None:
     rows = [row for cell in cells(quick=True) for row in measure(cell, 50, 1)]
-    printed = coverage_rule.table(TITLE, rows)
+    printed = coverage_docs.printed(TITLE, rows)
     for condition in coverage_noise.conditions():
         assert printed.count(f"{condition.name} ") == 12
     assert "known limit: " in printed and "say 'in these hours'" in printed and "NaN" in printed

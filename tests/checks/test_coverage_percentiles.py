@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from checks import coverage_percentiles, coverage_rule
-from checks.coverage_percentiles import TITLE, Cell, Row, cells, measure
+from checks import coverage_docs, coverage_percentiles
+from checks.coverage_percentiles import CLAIM, TITLE, Cell, Row, cells, measure
 
 pytestmark = pytest.mark.long  # simulations
 
@@ -30,8 +32,8 @@ def test_another_centre_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_names_every_cell_and_marks_what_falls_short() -> None:
-    rows = [Row(cell, 100, 0.5 if cell == QUIET else 0.95, 0.02) for cell in cells()]
-    printed = coverage_rule.table(TITLE, rows)
+    rows = [Row(cell, CLAIM, 100, 0.5 if cell == QUIET else 0.95, 0.02) for cell in cells()]
+    printed = coverage_docs.printed(TITLE, rows)
     assert len(printed.splitlines()) == 2 + len(rows) == 47 and printed.count("!") == 1
     assert len(list(cells(quick=True))) == 20
 
@@ -44,7 +46,7 @@ def test_bursts_of_one_arm_are_held_by_the_typical_trial_and_marked_for_all_ios(
 
 
 def test_few_blocks_that_miss_the_bursts_are_a_known_limit() -> None:
-    few = Row(QUIET._replace(one_arm=True), 1_000, 0.6, 0.5)
+    few = Row(QUIET._replace(one_arm=True), CLAIM, 1_000, 0.6, 0.5)
     assert few.is_known_limit and not few.is_off
-    many = few._replace(cell=few.cell._replace(replicates=5, blocks=5))
+    many = replace(few, cell=few.cell._replace(replicates=5, blocks=5))
     assert many.is_off and not many.is_known_limit

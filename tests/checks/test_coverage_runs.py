@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from checks import coverage_docs, coverage_rule, coverage_runs
+from checks import coverage_docs, coverage_runs
 from checks.coverage_runs import Cell
 from checks.simulate import LEVELS
 from diskbook.facts import paths
@@ -42,7 +43,7 @@ def test_a_method_that_needs_equal_spreads_is_noticed(
 ) -> None:
     monkeypatch.setattr(coverage_runs.ratio_of_ratios, "interval", method)
     (row,) = coverage_runs.measure(Cell(None, sizes, times=3.0), 2000, 1)
-    assert row.is_off and row.family > 0.07 and coverage_rule.table("", [row]).endswith("!")
+    assert row.is_off and row.family > 0.07 and coverage_docs.printed("", [row]).endswith("!")
 
 
 def test_pairs_with_2_replicates_get_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,12 +59,12 @@ def test_a_planted_ratio_of_ratios_is_found_at_the_size_that_plan_names() -> Non
     number = coverage_runs.planned(LEVELS[2])
     (row,) = coverage_runs.measure(Cell(LEVELS[2], (number, number), planted=0.1), 1000, 1)
     assert row.shown > 0.8 and not row.is_off
-    assert row._replace(shown=0.6).is_off and row._replace(coverage=0.8).is_off
+    assert replace(row, shown=0.6).is_off and replace(row, coverage=0.8).is_off
 
 
 def test_a_spread_between_runs_that_is_none_is_seldom_shown() -> None:
     (row,) = coverage_runs.measure(Cell(None, (10, 10, 3), times=3.0, spread=0.0), 1000, 1)
-    assert row.shown < 0.08 and not row.is_off and row._replace(shown=0.3).is_off
+    assert row.shown < 0.08 and not row.is_off and replace(row, shown=0.3).is_off
 
 
 def test_the_grid_has_every_number_of_replicates_and_spread() -> None:
@@ -83,8 +84,9 @@ def test_the_document_has_every_condition() -> None:
 
 def test_a_line_says_how_many_pairs_show_a_difference() -> None:
     rows = [row for cell in coverage_runs.cells(quick=True) for row in coverage_runs.measure(cell, 100, 1)]
-    lines = list(coverage_docs.of_runs(rows))
-    assert lines[0].words.startswith("a difference is shown in ") and "of seven comparisons" in lines[0].words
-    assert any("as plan names" in line.words for line in lines)
-    assert any(line.claim == "spread between runs" for line in lines)
-    assert any("no verdict in 5 of 9 designs: 2+2, 2+3, 2+5, 3+2, 5+2" in line.words for line in lines)
+    unjudged = [row.cell.size for row in rows if row.cell.is_unjudged and row.cell.times == 1]
+    assert unjudged == ["2+2", "2+3", "2+5", "3+2", "5+2"]
+    found = [row for row in rows if row.cell.planted]
+    assert all(math.isnan(row.false) and row.shown > 0 for row in found) and len(found) == 3
+    table = coverage_docs.table(rows)
+    assert "| False, % |" in table and "| spread between runs |" in table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from checks import coverage_stationarity
+from checks import coverage_docs, coverage_stationarity
 from checks.coverage_stationarity import FALLS, Cell
 
 CELL = Cell(0.03, 0.3, 8)
@@ -26,7 +26,7 @@ def test_a_gate_that_always_says_the_same_falls_short(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(coverage_stationarity, "rate_changed", constant)
     (row,) = coverage_stationarity.measure(CELL, 50, 1)
-    assert row.is_off and coverage_stationarity.text([row]).endswith("!")
+    assert row.is_off and coverage_docs.printed("", [row]).endswith("!")
 
 
 def test_what_noise_hides_is_not_due() -> None:

@@ -15,8 +15,8 @@ from diskbook.clusters.analysis.nested import verdicts
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
-from diskbook.report.analysis.published import claims, figures as published
-from diskbook.report.analysis.published.claims import ClaimVerdict
+from diskbook.report.analysis import published, published_claims
+from diskbook.report.analysis.published_claims import ClaimVerdict
 from diskbook.report.analysis.run import Analysis
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run
@@ -29,7 +29,7 @@ _NONE = "none yet"
 
 def rows(made: Mapping[str, Scenario], runs: Path = paths.RUNS) -> list[dict[str, str]]:
     """One row an article, in the order of `data/reference/articles.csv`."""
-    judged = claims.judge(published.assess(published.read()))
+    judged = published_claims.judge(published.assess(published.read()))
     with (paths.REFERENCE / "articles.csv").open(encoding="utf-8", newline="") as file:
         articles = list(csv.DictReader(file))
     return [_row(article, made, judged, runs) for article in articles]

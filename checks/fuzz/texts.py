@@ -30,7 +30,7 @@ from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.figures.export import export, html
 from diskbook.report.figures.style import Picture
 from diskbook.report.show import (
-    analysis as show_analysis,
+    facts as show_facts,
     html as show_html,
     run as show_run,
     tables as show_tables,
@@ -209,13 +209,13 @@ def _shown_of(analysis: Analysis) -> dict[str, str]:
     return {
         "files": show_html.table(import_text.files_read(manifest), "Files read"),
         "flags": show_tables.bullets(import_text.flags(analysis.run.ledger())),
-        "cells": show_analysis.cells(analysis),
+        "cells": show_tables.cells(analysis),
         "findings": show_tables.bullets(words),
-        "comparisons": show_analysis.comparisons(analysis),
-        "gates": show_analysis.gates(analysis),
-        "percentiles": show_analysis.percentiles(analysis),
-        "over time": show_analysis.over_time(analysis),
-        "environment": show_analysis.environment(analysis),
+        "comparisons": show_tables.comparisons(analysis),
+        "gates": show_tables.gates(analysis),
+        "percentiles": show_tables.percentiles(analysis),
+        "over time": show_facts.over_time(analysis),
+        "environment": show_facts.environment(analysis),
     }
 
 

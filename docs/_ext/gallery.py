@@ -9,8 +9,7 @@ from sphinx.application import Sphinx
 
 from diskbook.importing.noise import analysis as noise
 from diskbook.report import figures
-from diskbook.report.analysis import write
-from diskbook.report.analysis.published import figures as published
+from diskbook.report.analysis import published, write
 from diskbook.report.analysis.run import analyse
 from diskbook.report.comparing import compared, side_by_side
 from diskbook.report.figures import Picture

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import diskbook as db
-from diskbook.api import pool_parts, pooled
+from diskbook.api import pooled
 from support.run_copies import copies
 
 KEY = ("zrs-z1", "lrs-z1")
@@ -116,7 +116,7 @@ def planted(rng: np.random.Generator, runs: int) -> pd.DataFrame:
 
 
 def test_components_are_those_that_were_planted() -> None:
-    table = pool_parts.components(planted(np.random.default_rng(3), 800)).set_index("component")
+    table = pooled.components(planted(np.random.default_rng(3), 800)).set_index("component")
     assert table.loc["block", "sd_pct"] == pytest.approx(2.0, rel=0.05)
     assert table.loc["machine", "sd_pct"] == pytest.approx(5.1, rel=0.05)
     assert table.loc["run", "sd_pct"] == pytest.approx(3.0, rel=0.1)
@@ -128,9 +128,9 @@ def test_components_are_those_that_were_planted() -> None:
 def test_what_would_change_the_answer_does() -> None:
     means = [np.array([0.05 + 0.01 * run, 0.05 + 0.011 * run]) for run in range(5)]
     general = pooled.runs_like_these(means)
-    left_out = pool_parts.leave_one_out(list("abcde"), means, pooled.runs_like_these)
+    left_out = pooled.leave_one_out(list("abcde"), means, pooled.runs_like_these)
     assert general.verdict == "difference" and set(left_out["verdict"]) == {"difference"}
-    same, more = pool_parts.would_change(general, means, left_out)
+    same, more = pooled.would_change(general, means, left_out)
     assert same.startswith("no single run decides")
     new = np.log1p(float(more.split("of ")[1].split(" %")[0]) / 100)
     assert pooled.runs_like_these([*means, np.array([new - 0.002])]).verdict == "inconclusive"

@@ -6,7 +6,7 @@ import pytest
 
 from diskbook.choose import ask, describe
 from diskbook.cli import options
-from diskbook.report.analysis.measured_cells import rate
+from diskbook.report.analysis.computed import measured_rate as rate
 from support import emulated
 
 

@@ -18,11 +18,11 @@ from diskbook.cost import durations, estimate, plan_sections
 from diskbook.design import scenario_file
 from diskbook.measure.bench import steps
 from diskbook.measure.runs import progress, stages
-from diskbook.report.analysis import needs, run
+from diskbook.report.analysis import companion_files, run
 from diskbook.stats import expected
 from diskbook.tools import registry
 scenario = scenario_file.load("zone-disks", "quick")
-steps.of(scenario), needs.missing(scenario), expected.of(scenario), durations.attach_calls(scenario)
+steps.of(scenario), companion_files.missing(scenario), expected.of(scenario), durations.attach_calls(scenario)
 estimate.life_s(scenario), estimate.items(scenario), plan_sections.limits(scenario)
 registry.packages("linux")
 sys.exit(", ".join(name for name in sys.modules if name.startswith("diskbook.clusters")) or None)

@@ -14,11 +14,10 @@ from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from diskbook.importing import public, run as importer
 from diskbook.importing.answers import claims, of_run, post, questions, seen, unpublished
-from diskbook.report import figures, site as entries
+from diskbook.report import figures, post_words, site as entries
 from diskbook.report.analysis import why_text
 from diskbook.report.analysis.run import analyse
 from diskbook.report.comparing import measured
-from diskbook.report.post import answer as run_post
 
 NUMBERS = {
     "real-temporary-disk": (
@@ -74,7 +73,8 @@ def test_the_run_of_a_set_leads_with_its_answer(e10: Path) -> None:
     answer = of_run.answer_of(a)
     assert answer is not None and a.headline == answer.headline
     assert (
-        run_post.title(a) == answer.title and answer.caption in run_post.table(a)[1] + of_run.post_table(a)[1]
+        post_words.title(a) == answer.title
+        and answer.caption in post_words.table(a)[1] + of_run.post_table(a)[1]
     )
     assert of_run.pictures(a)[0].slug == answer.slug
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
@@ -70,14 +72,16 @@ def test_without_metrics_the_reason_is_said_once(trials: pd.DataFrame) -> None:
     ]
     cells = found(trials, schema.empty(schema.METRICS), ledger=ledger).reset_index()
     assert set(cells["platform"]) == {"not fetched"} and set(cells["agrees"]) == {""}
-    page = show_tables.cells(cells, LABELS, WORDS)
+    page = show_tables.cells(SimpleNamespace(cells=cells, labels=LABELS, words=WORDS))
     assert page.count("were not fetched: no") == 1 and "What limited each cell" in page
     assert "Trials that agree" not in page
 
 
 def test_emulated_metrics_are_said_to_be_emulated(trials: pd.DataFrame) -> None:
     cells = found(trials, reported(trials, 102.0, "emulated")).reset_index()
-    assert "metrics are emulated, not Azure&#x27;s" in show_tables.cells(cells, LABELS, WORDS)
+    assert "metrics are emulated, not Azure&#x27;s" in show_tables.cells(
+        SimpleNamespace(cells=cells, labels=LABELS, words=WORDS)
+    )
 
 
 def test_credit_that_differs_within_a_cell_is_said(trials: pd.DataFrame) -> None:

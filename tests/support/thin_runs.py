@@ -22,7 +22,7 @@ from diskbook.cloud import kinds
 from diskbook.design import schema
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import stages
-from diskbook.report.analysis import answer
+from diskbook.report.show import headlines
 from diskbook.results import session
 from diskbook.results.run import HEADLINE_FILE, Run
 
@@ -75,7 +75,7 @@ def execute(run: Run, *, keep: bool = False, scenario: str) -> Any:
     notebook = f"notebooks/{run.scenario.analysis_notebook}.ipynb"
     for name in (HEADLINE_FILE, REPORT, notebook):
         run.write(name, ANSWER)
-    run.write(answer.COMPARISONS, ",".join(schema.COMPARISONS.names) + "\n")
+    run.write(headlines.COMPARISONS, ",".join(schema.COMPARISONS.names) + "\n")
     return pipeline.Outcome(run, ANSWER, run.folder / REPORT)
 
 

@@ -107,7 +107,7 @@ def test_no_difference_between_tools_is_reported(analysis: Analysis) -> None:
 def test_what_a_line_means_for_its_readers_is_shown(analysis: Analysis) -> None:
     line = analysis.comparisons[analysis.comparisons["workload"] == "line"]
     assert line["warnings"].str.contains("reads may hit unwritten blocks").all()
-    facts = " ".join(show_facts.environment(analysis)["Value"])
+    facts = repr(show_facts.environment(analysis))
     assert "the line: diskspd -c16M -w30" in facts
     assert "sends no FUA" in facts
     assert "-c became -f" in facts

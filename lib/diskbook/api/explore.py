@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.api.comparison import EXPLORATORY, ComparisonResult
-from diskbook.api.scope import of_row
+from diskbook.api.comparison import EXPLORATORY, ComparisonResult, of_row
 from diskbook.design.model import Comparison
 from diskbook.design.vocabulary import Scope, Verdict
 from diskbook.facts.errors import DiskbookError, UsageError, unknown

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from diskbook.api import comparison, explore, pool_parts, scope as card
+from diskbook.api import comparison, explore
 from diskbook.api.results import RunResults, open_run
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
@@ -22,6 +22,12 @@ from diskbook.stats.intervals import LEVEL, Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+from collections.abc import Callable
+
+from diskbook.api.comparison import ComparisonResult, ScopeEstimate
+from diskbook.report.analysis.run import Analysis
 
 FEWEST_RUNS = 3
 """Runs from which on something is said of other runs: two give one degree of freedom."""
@@ -56,8 +62,8 @@ class PooledComparison:
     workload: str
     direction: str
     metric: str
-    these_runs: card.ScopeEstimate
-    runs_like_these: card.ScopeEstimate
+    these_runs: comparison.ScopeEstimate
+    runs_like_these: comparison.ScopeEstimate
     runs: pd.DataFrame = field(compare=False)
     components: pd.DataFrame = field(compare=False)
     leave_one_out: pd.DataFrame = field(compare=False)
@@ -82,14 +88,14 @@ class PooledComparison:
 
     @property
     def _name(self) -> str:
-        return card.compared(self.arm, self.base_arm, self.workload, self.direction, self.metric)
+        return comparison.compared(self.arm, self.base_arm, self.workload, self.direction, self.metric)
 
     def __repr__(self) -> str:
         scopes = "; ".join(
             f"{part.scope}: {part.text}" if part.has_interval else f"{part.scope}: {part.reason}"
             for part in (self.these_runs, self.runs_like_these)
         )
-        marks = card.remarks(*self.left_out, self.exploratory, card.source(self.provenance))
+        marks = comparison.remarks(*self.left_out, self.exploratory, comparison.source_words(self.provenance))
         return f"{self._name}, {len(self.runs)} runs: {scopes}{marks}"
 
     def _repr_html_(self) -> str:
@@ -98,8 +104,8 @@ class PooledComparison:
             for part in (self.these_runs, self.runs_like_these)
         }
         facts |= {"Runs": ", ".join(self.runs["run"]), "Left out": "; ".join(self.left_out)}
-        marks = filter(None, [self.exploratory, card.source(self.provenance)])
-        return card.box(self._name, facts, "; ".join(marks))
+        marks = filter(None, [self.exploratory, comparison.source_words(self.provenance)])
+        return comparison.box(self._name, facts, "; ".join(marks))
 
 
 class PooledRuns:
@@ -148,8 +154,8 @@ class PooledRuns:
         if len(kept) < 2:
             raise UsageError(f"pool: fewer than two runs have a number; {'; '.join(left_out)}")
         # Numbered, since runs of several folders may have one name.
-        labelled = [pool_parts.labelled(item, analyses[id(item)]) for item in kept]
-        blocks = pd.concat([part.assign(run=number) for number, part in enumerate(labelled)])
+        parts = [labelled(item, analyses[id(item)]) for item in kept]
+        blocks = pd.concat([part.assign(run=number) for number, part in enumerate(parts)])
         return _pooled(kept, left_out, blocks)
 
     def __repr__(self) -> str:
@@ -172,15 +178,15 @@ def pool(runs: Iterable[RunResults | str | Path]) -> PooledRuns:
         measured ones.
     """
     opened = [run if isinstance(run, RunResults) else open_run(run) for run in runs]
-    distinct = [opened[place] for place in pool_parts.distinct([run.analysis for run in opened])]
-    if len(distinct) < 2:
+    kept = [opened[place] for place in distinct([run.analysis for run in opened])]
+    if len(kept) < 2:
         raise UsageError("pool needs two runs or more; a run that is there twice counts once")
-    emulated = {Provenance.EMULATED in run.provenance for run in distinct}
+    emulated = {Provenance.EMULATED in run.provenance for run in kept}
     if len(emulated) > 1:
         raise UsageError("pool: emulated runs say nothing about Azure; pool them without measured ones")
-    for other in distinct[1:]:
-        _refuse_other_question(distinct[0], other)
-    return PooledRuns(distinct)
+    for other in kept[1:]:
+        _refuse_other_question(kept[0], other)
+    return PooledRuns(kept)
 
 
 def headlines(names: Sequence[str]) -> Iterator[str]:
@@ -232,7 +238,7 @@ def _pooled(
         }
     )
     general = runs_like_these(means)
-    without = pool_parts.leave_one_out(list(runs["run"]), means, runs_like_these)
+    without = leave_one_out(list(runs["run"]), means, runs_like_these)
     return PooledComparison(
         arm=first.arm,
         base_arm=first.base_arm,
@@ -242,16 +248,16 @@ def _pooled(
         these_runs=these_runs(means),
         runs_like_these=general,
         runs=runs,
-        components=pool_parts.components(blocks),
+        components=components(blocks),
         leave_one_out=without,
-        would_change=tuple(pool_parts.would_change(general, means, without)),
+        would_change=tuple(would_change(general, means, without)),
         left_out=left_out,
         exploratory=next((item.exploratory for item in items if item.exploratory), ""),
         provenance="+".join(sorted({item.provenance for item in items})),
     )
 
 
-def these_runs(means: Sequence[np.ndarray], level: float = LEVEL) -> card.ScopeEstimate:
+def these_runs(means: Sequence[np.ndarray], level: float = LEVEL) -> comparison.ScopeEstimate:
     """Estimate the mean of these very runs.
 
     Parameters
@@ -275,7 +281,7 @@ def these_runs(means: Sequence[np.ndarray], level: float = LEVEL) -> card.ScopeE
     return _estimate("these runs", interval, level, int(numbers.sum()), "no run has two replicates")
 
 
-def runs_like_these(means: Sequence[np.ndarray], level: float = LEVEL) -> card.ScopeEstimate:
+def runs_like_these(means: Sequence[np.ndarray], level: float = LEVEL) -> comparison.ScopeEstimate:
     """Estimate the mean of runs of the same kind: Student's t over run means, from 3 runs on.
 
     Takes what `these_runs` does.
@@ -288,9 +294,166 @@ def runs_like_these(means: Sequence[np.ndarray], level: float = LEVEL) -> card.S
     return _estimate("runs like these", interval, level, len(of_runs), reason)
 
 
-def _estimate(scope: str, interval: Interval, level: float, n: int, reason: str) -> card.ScopeEstimate:
+def _estimate(scope: str, interval: Interval, level: float, n: int, reason: str) -> comparison.ScopeEstimate:
     ratio, low, high = (float(np.exp(part)) for part in (interval.mean, interval.low, interval.high))
     has_interval = not math.isnan(low)
     leaves_out_1 = has_interval and (low > 1 or high < 1)
     verdict = "difference" if leaves_out_1 else "inconclusive"
-    return card.ScopeEstimate(scope, ratio, low, high, level, verdict, "" if has_interval else reason, n)
+    return comparison.ScopeEstimate(
+        scope, ratio, low, high, level, verdict, "" if has_interval else reason, n
+    )
+
+
+LEVELS = ("region", "day", "run", "machine", "disk pair", "block")
+"""Components of the spread, from the outermost to the innermost."""
+SAME = 0.5
+"""Share of a run's trials that another one has as well, from which on both are one run."""
+MOST_RUNS = 99
+Pooling = Callable[[Sequence[np.ndarray]], ScopeEstimate]
+
+
+def distinct(analyses: Sequence[Analysis]) -> list[int]:
+    """Places of runs that are there once: of copies, whatever their names, the one with most trials."""
+    seen = [_contents(a) for a in analyses]
+    kept: list[int] = []
+    for place in sorted(range(len(seen)), key=lambda number: -len(seen[number])):
+        names = explore.identity(analyses[place])
+        is_known = (
+            names == explore.identity(analyses[other])
+            or len(seen[place] & seen[other]) > SAME * len(seen[place])
+            for other in kept
+        )
+        if not any(is_known):
+            kept.append(place)
+    return sorted(kept)
+
+
+def _contents(a: Analysis) -> frozenset[tuple[object, ...]]:
+    """What each trial of a run measured, and when."""
+    columns = ["started_utc", "arm", "workload", "direction", "lat_mean_ms", "iops"]
+    return frozenset(a.trials[columns].astype(str).itertuples(index=False, name=None))
+
+
+def labelled(item: ComparisonResult, a: Analysis) -> pd.DataFrame:
+    """Return the log ratios of a run's blocks, each with where and when it was measured (`LEVELS`)."""
+    trials = a.trials[a.trials["arm"].isin([item.arm, item.base_arm])]
+    of_each = trials.groupby("replicate")[["machine_id", "disk_id"]].agg(_together)
+    place = of_each.reindex(item.blocks["replicate"]).reset_index(drop=True).fillna("")
+    day = str(a.trials["started_utc"].min())[:10]
+    pair = place["disk_id"] + " " + item.blocks["replicate"].astype(str).to_numpy()
+    labels = {"region": a.scenario.region or "", "day": "" if day == "NaT" else day, "run": item.run}
+    return item.blocks.reset_index(drop=True).assign(
+        **labels, machine=place["machine_id"], **{"disk pair": pair}
+    )
+
+
+def _together(ids: pd.Series) -> str:
+    return "+".join(sorted(set(map(str, ids))))
+
+
+def components(blocks: pd.DataFrame) -> pd.DataFrame:
+    """Estimate the standard deviation of each component of the spread, where the design can tell it.
+
+    Parameters
+    ----------
+    blocks
+        Log ratios of blocks with their labels (`labelled`).
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per component: `component`, `n` levels, `sd_pct` (NaN where it is not told), and `why` not.
+
+    Notes
+    -----
+    Method of moments on unweighted means, from the blocks outwards: the variance between the means of a
+    level holds that of what lies below it, divided by how much of that there is, which is taken off.
+    """
+    rows, means, below = [], blocks.assign(mean=blocks["log_ratio"]), 0.0
+    for place in range(len(LEVELS) - 1, -1, -1):
+        level, outer = LEVELS[place], list(LEVELS[:place])
+        number = len(means[[*outer, level]].drop_duplicates())
+        why = _not_told(means, outer, level)
+        sd = math.nan
+        if not why:
+            groups = means.groupby(outer)["mean"] if outer else means.assign(all=0).groupby("all")["mean"]
+            sizes, squares = groups.size(), groups.var(ddof=1) * (groups.size() - 1)
+            total = float(squares.sum()) / float((sizes - 1).sum())
+            sd, below = math.sqrt(max(0.0, total - below)), total
+        rows.append((level, number, 100 * math.expm1(sd), why))
+        inner = means.groupby(outer)["mean"] if outer else means.assign(all=0).groupby("all")["mean"]
+        below *= float((1 / inner.size()).mean())
+        means = inner.mean().reset_index()
+    return pd.DataFrame(rows[::-1], columns=["component", "n", "sd_pct", "why"])
+
+
+def _not_told(means: pd.DataFrame, outer: list[str], level: str) -> str:
+    """Say why a component is not told apart; "" where it is."""
+    if (means[level] == "").all():
+        return f"nothing says which {level} it was"
+    if means[level].nunique() == 1 and level in ("region", "day"):
+        return f"all runs have one {level}"
+    sizes = means.groupby(outer).size() if outer else pd.Series([len(means)])
+    if (sizes > 1).any():
+        return ""
+    return f"each {outer[-1]} has one {level}, so that its spread is part of that between {outer[-1]}s"
+
+
+def leave_one_out(runs: Sequence[str], means: Sequence[np.ndarray], pooled: Pooling) -> pd.DataFrame:
+    """Pool all runs but one, for each of them: `left_out`, `change_pct`, `low_pct`, `high_pct`, `verdict`."""
+    rows = []
+    for place, name in enumerate(runs):
+        rest = pooled([*means[:place], *means[place + 1 :]])
+        rows.append(
+            (name, rest.change_pct, *rest.ci_pct, rest.verdict if rest.has_interval else "no interval")
+        )
+    return pd.DataFrame(rows, columns=["left_out", "change_pct", "low_pct", "high_pct", "verdict"])
+
+
+def would_change(
+    estimate: ScopeEstimate, means: Sequence[np.ndarray], left_out: pd.DataFrame
+) -> Iterator[str]:
+    """Say what would change the answer: a run less, a run more, or how many runs it takes to have one.
+
+    Parameters
+    ----------
+    estimate
+        For runs like these.
+    means, left_out
+        Mean log ratios of the replicates by run, and the table of `leave_one_out`.
+    """
+    if not estimate.has_interval:
+        yield f"no answer for runs like these yet: {estimate.reason}"
+        return
+    alone = left_out[left_out["verdict"] != estimate.verdict]
+    for row in alone.to_dict("records"):
+        reach = "" if math.isnan(row["low_pct"]) else f" ({row['low_pct']:+.1f} to {row['high_pct']:+.1f} %)"
+        yield f"without {row['left_out']} it is: {row['verdict']}{reach}"
+    if alone.empty:
+        yield f"no single run decides: without any one of them it is {estimate.verdict} as well"
+    of_runs = np.array([of_run.mean() for of_run in means])
+    if estimate.verdict == "difference":
+        yield _one_more(of_runs)
+    else:
+        yield _more_runs(of_runs)
+
+
+def _one_more(of_runs: np.ndarray) -> str:
+    """Say how far off one more run would have to be for the interval to hold no change."""
+    sign = math.copysign(1.0, of_runs.mean())
+    for share in np.arange(0.0, 20.0, 0.02):
+        new = of_runs.mean() - sign * share * abs(of_runs.mean())
+        interval = intervals.t_interval(np.append(of_runs, new))
+        if interval.low <= 0 <= interval.high:
+            side = "or less" if sign > 0 else "or more"
+            return f"one more run of {100 * math.expm1(new):+.1f} % {side} would make it inconclusive"
+    return "no one more run would change it"
+
+
+def _more_runs(of_runs: np.ndarray) -> str:
+    """Say how many runs of this spread find a change as large as that which these show."""
+    mean, sd = abs(float(of_runs.mean())), float(of_runs.std(ddof=1))
+    for n in range(len(of_runs), MOST_RUNS + 1):
+        if float(intervals.quantile(intervals.LEVEL, n - 1)) * sd / math.sqrt(n) < mean:
+            return f"a change of {100 * math.expm1(mean):.1f} % takes about {n} runs of this spread to show"
+    return f"a change as small as these runs show takes more than {MOST_RUNS} runs of this spread to show"

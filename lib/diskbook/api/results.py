@@ -1,22 +1,31 @@
 """A run as an analyst opens it: its tables, comparisons of any two arms, figures and reasons."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from diskbook.api import explore, scope
+from diskbook.api import comparison, explore
 from diskbook.api.comparison import ComparisonResult
-from diskbook.api.figures import RunFigures
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
+from diskbook.facts.files import write_atomic
 from diskbook.measure.runs import overview
-from diskbook.report.analysis import rerun, run as run_analysis, why_text
+from diskbook.report import figures
+from diskbook.report.analysis import report, run as run_analysis, why_text, write
+from diskbook.report.analysis.run import Analysis
+from diskbook.report.figures import Picture
 from diskbook.report.show import headlines, locations, parameters
 from diskbook.results import plan as plans
 from diskbook.results.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 MIME = "application/vnd.diskbook.answer+json"
 
@@ -117,7 +126,9 @@ class RunResults:
         a, early = self._a, plans.early_stop(self._a.run).partition(":")[0]
         facts = [a.run.name, locations.dates(a), a.scenario.region, locations.ran_on(a)]
         stopped = f"stopped at the {early}" if early else ""
-        return ", ".join(filter(None, [*facts, stopped, scope.source(a.provenance), self._left_out]))
+        return ", ".join(
+            filter(None, [*facts, stopped, comparison.source_words(a.provenance), self._left_out])
+        )
 
     @property
     def trials(self) -> pd.DataFrame:
@@ -211,7 +222,7 @@ class RunResults:
         """
         return explore.compare(self._a, list(arms), base, workload, metric, direction, self._left_out)
 
-    def without(self, query: str) -> "RunResults":
+    def without(self, query: str) -> RunResults:
         """Leave trials out, and judge the rest by the same gates.
 
         Parameters
@@ -282,7 +293,7 @@ class RunResults:
 
         Takes the last cell of an analysis notebook, behind the one that writes the results.
         """
-        return of_run(self._a.run, rerun.report_of_this_notebook(self._a))
+        return of_run(self._a.run, report.report_of_this_notebook(self._a))
 
     def __repr__(self) -> str:
         return f"<run {self.caption}: {self.question}>"
@@ -297,8 +308,8 @@ class RunResults:
             "Region": a.scenario.region,
             "Ran on": locations.ran_on(a),
         }
-        note = "; ".join(filter(None, [scope.source(a.provenance), self._left_out]))
-        return scope.box(self.question, facts, note and f"{note[0].upper()}{note[1:]}.")
+        note = "; ".join(filter(None, [comparison.source_words(a.provenance), self._left_out]))
+        return comparison.box(self.question, facts, note and f"{note[0].upper()}{note[1:]}.")
 
 
 def open_run(run: str | Path | RunResults, *, notebook: str | None = None) -> RunResults:
@@ -328,6 +339,89 @@ def open_run(run: str | Path | RunResults, *, notebook: str | None = None) -> Ru
     """
     if notebook is not None:
         parameters.check_parameters()
-        rerun.keep_outputs()
+        report.keep_outputs()
     name = run.folder if isinstance(run, RunResults) else run
     return RunResults(run_analysis.analyse(name, notebook=notebook))
+
+
+WIDTH_PX = 720
+
+
+class FigureView:
+    """One figure of a run: it shows itself in a notebook."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+
+    @property
+    def title(self) -> str:
+        """What it shows, as a sentence."""
+        return self._picture.title
+
+    @property
+    def caption(self) -> str:
+        """One or two sentences to stand below it."""
+        return self._picture.caption
+
+    def draw(self, ax: Axes | None = None) -> Axes:
+        """Draw it, as a picture, into axes of another figure; by default into new ones."""
+        import io
+
+        import matplotlib.image as images
+        import matplotlib.pyplot as plt
+
+        axes: Axes = plt.subplots(figsize=(9, 6), layout="constrained")[1] if ax is None else ax
+        axes.imshow(images.imread(io.BytesIO(figures.as_png(self._picture))))
+        axes.set_axis_off()
+        return axes
+
+    def save(self, path: str | Path, width: int = WIDTH_PX) -> Path:
+        """Write it as .svg or .png, for a width in pixels.
+
+        Raises
+        ------
+        UsageError
+            When the name ends otherwise.
+        """
+        target, picture = Path(path), self._picture.at(width)
+        if target.suffix not in (".svg", ".png"):
+            raise UsageError(f"{target}: a figure is saved as .svg or .png; name it so")
+        write_atomic(target, figures.as_svg(picture) if target.suffix == ".svg" else figures.as_png(picture))
+        return target
+
+    def __repr__(self) -> str:
+        return f"<figure {self._picture.slug}: {self.title}>"
+
+    def _repr_html_(self) -> str:
+        return figures.html(self._picture)
+
+
+class RunFigures(Mapping[str, FigureView]):
+    """The figures of a run by name, drawn when one is first asked for."""
+
+    def __init__(self, a: Analysis, left_out: str) -> None:
+        self._a, self._left_out = a, left_out
+
+    @cached_property
+    def _views(self) -> dict[str, FigureView]:
+        views = {}
+        for picture in write.figures_of(self._a):
+            caption = picture.caption
+            if self._left_out:
+                caption = f"{caption} Exploratory, {self._left_out}."
+            views[picture.slug] = FigureView(replace(picture, caption=caption))
+        return views
+
+    def __getitem__(self, name: str) -> FigureView:
+        if name not in self._views:
+            raise unknown("figure", name, self._views, f"run {self._a.run.name}")
+        return self._views[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def __repr__(self) -> str:
+        return f"<figures of run {self._a.run.name}: {', '.join(self._views)}>"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from diskbook.api import scope
+from diskbook.api import comparison
 from diskbook.api.results import RunResults
 from diskbook.facts import paths
 from diskbook.measure.runs import overview
-from diskbook.report.comparing import compared, tables, terminal
+from diskbook.report.comparing import compared, tables
 from diskbook.report.show.html import Html, escaped
 from diskbook.results.run import Run, folder_of
 
@@ -29,7 +29,7 @@ class RunsComparison:
     _beside: compared.Beside = field(repr=False)
 
     def __repr__(self) -> str:
-        return terminal.text(self._beside)
+        return tables.text(self._beside)
 
     def _repr_html_(self) -> str:
         return tables.html(self._beside)._repr_html_()
@@ -74,4 +74,6 @@ def _card(row: overview.ListedRun) -> str:
         report = os.path.relpath(run.folder / "report.html", paths.NOTEBOOKS)
         links.append(f'<a href="{escaped(report)}">report</a>')
     below = f'<p style="margin:.2em 0 1em">{", ".join(links)}</p>'
-    return scope.box(run.scenario.scenario.question, facts, scope.source(row.provenance)) + below
+    return (
+        comparison.box(run.scenario.scenario.question, facts, comparison.source_words(row.provenance)) + below
+    )

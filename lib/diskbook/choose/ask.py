@@ -21,8 +21,8 @@ from diskbook.facts import prices as price_table
 from diskbook.facts.errors import DiskbookError, UsageError, unknown
 from diskbook.facts.prices import PriceList
 from diskbook.facts.units import MB, parse_gib
-from diskbook.report.analysis import measured_cells
-from diskbook.report.analysis.measured_cells import NOTHING
+from diskbook.report.analysis import computed
+from diskbook.report.analysis.computed import NOTHING
 
 _MOST_BYTES = 200_000_000
 _WISHES = ("survive", "region", "os", "vm", "disk", "vcpus", "memory_gib", "cache_hits", "p99_ms")
@@ -207,7 +207,7 @@ def read_text(text: str, where: str, device: str | None = None, interval_s: floa
 
 def _of_run(run: str, arm: str, workload: str, room: int) -> Need:
     """The need of a cell that a run measured: the median rate of its trials."""
-    rate, load = measured_cells.rate(run, arm, workload)
+    rate, load = computed.measured_rate(run, arm, workload)
     return _constant(rate, load.block_size, 1 - load.write_pct / 100, room)
 
 
@@ -230,5 +230,5 @@ def _constant(rate: float, block_bytes: int, reads: float, room: int) -> Need:
 
 def measured(run: str) -> Latency:
     """What a run measured of latencies, never an emulated one; of single disks with the same options."""
-    p99 = measured_cells.p99(run)
+    p99 = computed.measured_p99(run)
     return lambda disks, need: p99(disks.disk, disks.cache, need.block_bytes) if disks.count == 1 else NOTHING

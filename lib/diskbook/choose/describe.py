@@ -16,7 +16,7 @@ from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.prices import PriceList
 from diskbook.facts.quantities import many
 from diskbook.facts.units import KIB, duration, percent
-from diskbook.report.analysis.measured_cells import NOTHING
+from diskbook.report.analysis.computed import NOTHING
 from diskbook.stats import expected
 
 Latency = Callable[[Disks, Need], str]

@@ -69,13 +69,13 @@ def compare(
     if place is not None:
         raise UsageError("--runs goes with --scenario; a RUN elsewhere is named by its path or address")
     from diskbook.cli import document_of
-    from diskbook.report.comparing import bench_json as benches, compared, tables, terminal
+    from diskbook.report.comparing import compared, tables
 
     share = None if fail_over is None else parse_percent(fail_over, "--fail-over", most=1000.0)
     beside = compared.compare(runs)
     outcome = None if share is None else tables.judge(beside, share)
     if bench_json is not None:
-        click.echo(benches.write(beside, bench_json), err=True)
+        click.echo(tables.write_bench_json(beside, bench_json), err=True)
     if as_json:
         show_json(document_of.compare(beside, outcome))
     elif as_csv:
@@ -83,7 +83,7 @@ def compare(
         if outcome:
             click.echo(outcome.words, err=True)
     else:
-        write = tables.markdown if as_markdown else terminal.text if verbose else terminal.brief
+        write = tables.markdown if as_markdown else tables.text if verbose else tables.brief
         click.echo(write(beside, outcome))
     if outcome:
         sys.exit(outcome.exit_code)

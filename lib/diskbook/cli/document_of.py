@@ -117,9 +117,9 @@ def protocol(name: str, arm: str | None = None, workload: str | None = None) -> 
 
 def report(outcome: Outcome) -> documents.Report:
     """Make the document of what a run ended in."""
-    from diskbook.report.analysis import answer
+    from diskbook.report.show import headlines
 
-    rows = answer.comparisons(outcome.run)[list(documents.Judged.model_fields)].to_dict("records")
+    rows = headlines.read_comparisons(outcome.run)[list(documents.Judged.model_fields)].to_dict("records")
     return documents.Report(
         run=outcome.run.name,
         provenance=outcome.run.manifest["provenance"],

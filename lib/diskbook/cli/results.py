@@ -464,11 +464,11 @@ def post(name: str, file: Path | None, out: Path | None, names: tuple[str, ...],
     It has the answer, two figures, one table, the method in five lines, limits, and how to measure it again.
     If the run was emulated, the first lines say so.
     """
+    from diskbook.report import post
     from diskbook.report.analysis import companion_files
     from diskbook.report.analysis.run import analyse
-    from diskbook.report.post import article
     from diskbook.results import run as runs
 
     run = runs.open_run(name)
     named = companion_files.check_file(run, file) if file else None
-    click.echo(article.write(analyse(run, named), out, names, force=force))
+    click.echo(post.write(analyse(run, named), out, names, force=force))

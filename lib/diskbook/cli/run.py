@@ -171,7 +171,7 @@ def _note(
     from diskbook.cloud.azure import recording
     from diskbook.design.vocabulary import Provenance
     from diskbook.measure.runs import begin, debug
-    from diskbook.report.analysis import needs
+    from diskbook.report.analysis import companion_files
     from diskbook.report.show import run as show_run
 
     folder.check_signed()
@@ -186,7 +186,7 @@ def _note(
         recording.begin(folder)
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
-    click.echo("\n".join([show_run.target_text(folder.manifest), *needs.missing(folder.scenario)]))
+    click.echo("\n".join([show_run.target_text(folder.manifest), *companion_files.missing(folder.scenario)]))
     if folder.manifest["provenance"] == Provenance.IMPORTED:
         raise UsageError(f"run {folder.name} was imported: there is nothing to resume")
 

@@ -24,8 +24,7 @@ from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import files, neighbours, quantities
 from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.facts.table_writers import capital
-from diskbook.report.analysis import answer as answers, protocol, report
-from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
+from diskbook.report.analysis import protocol, published, published_claims, report
 from diskbook.report.figures import as_svg
 from diskbook.report.figures.style import NARROW_PX, WIDTH_PX
 from diskbook.report.show import headlines, html, lead, sentences
@@ -88,9 +87,9 @@ class Entry:
     @property
     def lead(self) -> Estimate | None:
         """The headline that answers: the first that is decided, in the scenario's order, else the first."""
-        headlines = [item for item in self.estimates if item.family == HEADLINE]
-        decided = (item for item in headlines if Verdict.of(item.verdict) in DECIDED)
-        return next(decided, headlines[0] if headlines else None)
+        named = [item for item in self.estimates if item.family == HEADLINE]
+        decided = (item for item in named if Verdict.of(item.verdict) in DECIDED)
+        return next(decided, named[0] if named else None)
 
     @property
     def banner(self) -> tuple[str, str]:
@@ -142,9 +141,11 @@ def read(run: Run) -> Entry:
     Raises DiskbookError when its manifest or its comparisons are damaged or of another schema, or it has no
     manifest.
     """
-    if not (run.folder / answers.COMPARISONS).exists():
+    if not (run.folder / headlines.COMPARISONS).exists():
         return _entry(run.folder, run.manifest, run.scenario, None, None)
-    return _entry(run.folder, run.manifest, run.scenario, answers.of_run(run), answers.comparisons(run))
+    return _entry(
+        run.folder, run.manifest, run.scenario, headlines.read_answer(run), headlines.read_comparisons(run)
+    )
 
 
 def _entry(
@@ -427,12 +428,12 @@ def _shared() -> dict[str, Any]:
 def _published() -> dict[str, Any]:
     """Tables of the published figures and claims, as notebook 5 makes them."""
     assessed = published.assess(published.read())
-    judged = claims.judge(assessed)
+    judged = published_claims.judge(assessed)
     articles = {
         str(name): (
-            Markup(published_tables.claims_of(judged, name)),
-            Markup(published_tables.figures_of(assessed, name)),
+            Markup(published_claims.claims_of(judged, name)),
+            Markup(published_claims.figures_of(assessed, name)),
         )
         for name in dict.fromkeys(judged["article"])
     }
-    return {"counts": Markup(published_tables.verdict_counts(judged)), "articles": articles}
+    return {"counts": Markup(published_claims.verdict_counts(judged)), "articles": articles}

@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 
 from diskbook.clusters.analysis import claims_nested
-from diskbook.report.analysis.published import claims, figures as published
+from diskbook.report.analysis import published, published_claims
 
 
 @pytest.fixture(scope="module")
 def verdicts() -> pd.DataFrame:
-    of_article = claims.read().query("article == 'nested-resiliency'")
-    return claims.judge(published.assess(published.read("nested-resiliency")), of_article)
+    of_article = published_claims.read().query("article == 'nested-resiliency'")
+    return published_claims.judge(published.assess(published.read("nested-resiliency")), of_article)
 
 
 @pytest.mark.parametrize(

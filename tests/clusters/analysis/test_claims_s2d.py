@@ -6,14 +6,14 @@ import pandas as pd
 import pytest
 
 from diskbook.clusters.analysis import claims_s2d
-from diskbook.report.analysis.published import claims, figures as published
+from diskbook.report.analysis import published, published_claims
 
 LATENCY_MS = 8 / 1.985
 
 
 def judged(figures: pd.DataFrame) -> pd.DataFrame:
-    of_article = claims.read().query("article == 's2d-azure'")
-    return claims.judge(published.assess(figures), of_article)
+    of_article = published_claims.read().query("article == 's2d-azure'")
+    return published_claims.judge(published.assess(figures), of_article)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from diskbook.clusters.analysis.nested import (
 from diskbook.clusters.stats import slowest
 from diskbook.importing import run as importer
 from diskbook.importing.scenario import Settings
-from diskbook.report.analysis.published import claims
+from diskbook.report.analysis import published_claims
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.figures.export import as_svg
 from support import fleets, nested
@@ -231,7 +231,7 @@ def verdicts_of(a: Analysis) -> dict[str, str]:
 
 def test_claims_are_judged_by_the_run(whole: Analysis) -> None:
     assert verdicts_of(whole) == VERDICTS
-    of_article = claims.read().query("article == 'nested-resiliency'")["claim"].tolist()
+    of_article = published_claims.read().query("article == 'nested-resiliency'")["claim"].tolist()
     assert len(of_article) == len(VERDICTS)
     assert all(sum(claim.startswith(start) for claim in of_article) == 1 for start in VERDICTS)
     assert "Here (emulated)" in nested_resiliency.claims_table(whole)

@@ -9,7 +9,7 @@ import pytest
 
 from diskbook.clusters.analysis import s2d_azure
 from diskbook.clusters.analysis.s2d import decision, maps, sweep, wire
-from diskbook.report.analysis.published import claims, figures as published
+from diskbook.report.analysis import published, published_claims
 from diskbook.report.analysis.run import Analysis, analyse
 from support import s2d
 from support.notebooks import run_cells
@@ -124,7 +124,7 @@ def test_a_sample_that_is_not_there_is_not_measured(tmp_path: Path) -> None:
 
 
 def test_every_answer_is_of_a_claim(whole: Analysis) -> None:
-    judged = claims.judge(published.assess(published.read()))
+    judged = published_claims.judge(published.assess(published.read()))
     of_article = judged[judged["article"] == s2d_azure.ARTICLE]["claim"].tolist()
     for start in s2d_azure.answers(whole):
         assert any(claim.startswith(start) for claim in of_article), start

@@ -25,7 +25,7 @@ from diskbook.measure.bench.blocks_remote import BLOCK
 from diskbook.measure.bench.failover import BlockWriter
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.runs import stages
-from diskbook.report.analysis import failover as failover_shown, shared_zrs
+from diskbook.report.analysis import shared_zrs
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.results.run import Run
 from diskbook.results.tables import build
@@ -127,7 +127,7 @@ def test_a_reservation_was_shown_step_by_step(done: Run) -> None:
     (finding,) = [event for event in done.ledger() if event["event"] == "finding"]
     assert finding["ok"] and all(step["expected"] == step["observed"] for step in finding["steps"])
     refused = [step["step"] for step in finding["steps"] if step["observed"] == "refused"]
-    assert [step["step"] for step in finding["steps"]] == list(failover_shown.DONE)
+    assert [step["step"] for step in finding["steps"]] == list(shared_zrs.DONE)
     shown = shared_zrs.reservation_table(analyse(done))
     assert "keys of node2; reserved by node2" in shown and "no finding about Azure" in shown
     assert shown.count(">yes</td>") == len(finding["steps"])
@@ -149,7 +149,7 @@ def test_a_lost_block_is_found(done: Run, monkeypatch: pytest.MonkeyPatch) -> No
     event = stage.play()
     assert event["error"] is None
     assert (event["status"], event["lost"], event["lost_blocks"]) == ("ok", 1, [3])
-    words = " ".join(failover_shown.drill_words(analysis(done)))
+    words = " ".join(shared_zrs.drill_words(analysis(done)))
     assert "1 were lost (RPO is not 0)" in words
 
 
@@ -171,7 +171,7 @@ def test_acknowledgements_that_come_late_are_told(done: Run, monkeypatch: pytest
     event = stage.play()
     assert event["error"] is None
     assert (event["status"], event["lost"], event["late"]) == ("ok", 0, 2)
-    words = " ".join(failover_shown.drill_words(analysis(done)))
+    words = " ".join(shared_zrs.drill_words(analysis(done)))
     assert "2 more were acknowledged after the take-over had begun" in words
 
 
@@ -209,7 +209,7 @@ def test_a_drill_that_fails_is_recorded_and_leaves_machines_running(
     event = Stage(done, "failing", "standby", "stop").play()
     assert (event["status"], event["error"]) == ("failed", "attach zrs to node2: no room")
     assert powers(done, clients_of(done)) == {"PowerState/running"}
-    assert "the drill failed" in " ".join(failover_shown.drill_words(analysis(done)))
+    assert "the drill failed" in " ".join(shared_zrs.drill_words(analysis(done)))
 
 
 def test_a_drill_that_fails_once_is_tried_again(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +223,7 @@ def test_a_drill_that_fails_once_is_tried_again(done: Run, monkeypatch: pytest.M
     event = Stage(done, "twice", "shared").play()
     assert [row["status"] for row in outcomes(done, "twice")] == ["begun", "failed", "begun", "ok"]
     assert (event["attempt"], event["lost"]) == (2, 0)
-    assert "attempt 2, since the ones before failed" in " ".join(failover_shown.drill_words(analysis(done)))
+    assert "attempt 2, since the ones before failed" in " ".join(shared_zrs.drill_words(analysis(done)))
 
 
 def test_a_disk_that_is_not_let_go_is_taken_by_force(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,8 +256,8 @@ def test_words_and_table_say_emulated(done: Run) -> None:
 
 def test_without_a_drill_that_is_said(done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     a = analysis(done)
-    monkeypatch.setattr(failover_shown, "drills", lambda _: [])
-    assert shared_zrs.drill_words(a) == [f"emulated: {failover_shown.NONE}"]
+    monkeypatch.setattr(shared_zrs, "drills", lambda _: [])
+    assert shared_zrs.drill_words(a) == [f"emulated: {shared_zrs.NONE}"]
     assert "<tbody></tbody>" in shared_zrs.drill_table(a)
 
 

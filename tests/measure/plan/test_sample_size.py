@@ -573,7 +573,7 @@ def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
     names = ("first", "the-second")
     old = [prior_runs_of.PriorRun(made(runs, name)) for name in names]
     new = prior_runs_of.PriorRun(made(runs, "the-new-one", replicates=2))
-    found = prior_runs_of.with_history(new, old)
+    found = prior_runs_of.intervals_with_history(new, old)
     assert [measured.item.workload for measured, _ in found] == [
         *["randwrite-qd1"] * 3,
         "randread-qd1",
@@ -612,7 +612,7 @@ def test_strata_are_no_spread(
 ) -> None:
     mixed, same = in_two_strata(runs, "mixed"), prior_runs_of.PriorRun(made(runs, "same"))
     assert "lie in 2 strata, whose difference is no noise" in refused([mixed])
-    assert {one.refusal for _, one in prior_runs_of.with_history(mixed, [same])} == {
+    assert {one.refusal for _, one in prior_runs_of.intervals_with_history(mixed, [same])} == {
         "the replicates lie in 2 strata, each of which is judged apart"
     }
     text = said(capsys, monkeypatch, "zone-disks", "--half-width", "2%", "--pilot", "mixed")

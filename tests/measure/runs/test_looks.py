@@ -12,7 +12,7 @@ import pytest
 import diskbook as db
 from diskbook.design.vocabulary import Verdict
 from diskbook.measure.runs import looks
-from diskbook.report.post import method
+from diskbook.report import post_words
 from diskbook.report.show import first_screen
 from diskbook.report.show.facts import environment
 from diskbook.results import plan as plans
@@ -61,7 +61,7 @@ def test_what_gates_withhold_holds_nothing_up(run: Run, monkeypatch: pytest.Monk
     assert "USD (on Azure)" in stop["text"]
     results = db.open_run(run.folder)
     assert "stopped at the look after 2 of 4 blocks" in results.caption
-    shown = method.lines(results.analysis)[2], first_screen.sure(results.analysis)
+    shown = post_words.lines(results.analysis)[2], first_screen.sure(results.analysis)
     assert all("this saves 2 blocks and" in text for text in shown)
     facts = environment(results.analysis)
     assert facts[facts["What"] == "stopped early"]["Value"].item() == stop["text"]

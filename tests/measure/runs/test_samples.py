@@ -8,8 +8,8 @@ import pytest
 
 from diskbook.design import scenario_file
 from diskbook.facts import paths
+from diskbook.report import post
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.post import article
 from diskbook.report.show import lead
 from diskbook.results.run import Run
 from support.notebooks import run_cells
@@ -63,7 +63,7 @@ def test_every_trial_succeeded(a: Analysis) -> None:
 def test_the_committed_post_is_that_of_the_sample(a: Analysis) -> None:
     name = a.scenario.name
     renew = f"'diskbook post sample-{name}' writes it again, 'make samples' those of all samples"
-    files = article.contents(a)
+    files = post.contents(a)
     there = {f"{name}/{path.name}" for path in (paths.POSTS / name).glob("*")}
     assert there | {f"{name}.md"} == files.keys(), renew
     for path, content in files.items():

@@ -15,11 +15,11 @@ from diskbook.cli import document_of
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import outcome, overview
 from diskbook.report import site
-from diskbook.report.analysis import answer
+from diskbook.report.show import headlines
 from diskbook.results.run import Run
 
 READERS: dict[str, Callable[[Run], object]] = {
-    "answer": answer.of_run,
+    "answer": headlines.read_answer,
     "catalogue": entry.read,
     "ending": lambda run: document_of.report(outcome.Outcome(run, "", run.folder)),
     "site": site.read,
@@ -46,7 +46,7 @@ def run(tmp_path: Path) -> Run:
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_each_reader_says_what_is_wrong_where_and_what_to_do(run: Run, damage: str, reader: str) -> None:
     change, words = DAMAGES[damage]
-    path = run.folder / answer.COMPARISONS
+    path = run.folder / headlines.COMPARISONS
     change(pd.read_csv(path, keep_default_na=False, dtype=str)).to_csv(path, index=False)
     with pytest.raises(DiskbookError) as error:
         READERS[reader](run)
@@ -56,19 +56,19 @@ def test_each_reader_says_what_is_wrong_where_and_what_to_do(run: Run, damage: s
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b'a,"b\n'])
 def test_what_is_no_table_is_a_sentence(run: Run, content: bytes) -> None:
-    (run.folder / answer.COMPARISONS).write_bytes(content)
+    (run.folder / headlines.COMPARISONS).write_bytes(content)
     with pytest.raises(DiskbookError, match=r"comparisons\.csv.*; run the analysis again"):
-        answer.of_run(run)
+        headlines.read_answer(run)
 
 
 def test_a_run_that_compares_nothing_has_an_empty_table(run: Run) -> None:
-    path = run.folder / answer.COMPARISONS
+    path = run.folder / headlines.COMPARISONS
     path.write_text(path.read_text().splitlines()[0] + "\n")
-    assert answer.comparisons(run).empty and "no headline" in answer.of_run(run)
+    assert headlines.read_comparisons(run).empty and "no headline" in headlines.read_answer(run)
 
 
 def test_a_run_with_damaged_comparisons_ends_neither_list_nor_batch(run: Run) -> None:
-    (run.folder / answer.COMPARISONS).write_text("arm\n")
+    (run.folder / headlines.COMPARISONS).write_text("arm\n")
     assert run_lookup.answer_of(run).startswith(
         f"no answer: {run.folder}/comparisons.csv: table comparisons: "
     )
@@ -76,8 +76,8 @@ def test_a_run_with_damaged_comparisons_ends_neither_list_nor_batch(run: Run) ->
 
 
 def test_texts_that_look_like_numbers_stay_texts(run: Run) -> None:
-    path = run.folder / answer.COMPARISONS
+    path = run.folder / headlines.COMPARISONS
     table = pd.read_csv(path, keep_default_na=False, dtype=str)
     table.assign(warnings="1", method="NA").to_csv(path, index=False)
-    read = answer.comparisons(run)
+    read = headlines.read_comparisons(run)
     assert set(read["warnings"]) == {"1"} and set(read["method"]) == {"NA"}

@@ -14,7 +14,7 @@ from diskbook.facts import paths
 from diskbook.measure.plan.sample_size import Target
 from diskbook.measure.plan.terminal import Sources, plan_text
 from diskbook.report import show
-from diskbook.report.analysis import companion_files, needs
+from diskbook.report.analysis import companion_files
 from diskbook.report.analysis.run import Analysis, analyse
 from support import synthetic
 from support.synthetic import Load
@@ -96,14 +96,14 @@ def test_with_all_its_loads_nothing_is_left_out(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_said_in_a_sentence() -> None:
-    (sentence,) = needs.missing(scenario_of("disk-options"))
+    (sentence,) = companion_files.missing(scenario_of("disk-options"))
     assert 'analysis = "disk-options" will leave out what each option buys (no workload' in sentence
     assert "access times (no workload access-time)" in sentence and sentence.count("\n") == 0
-    (volumes,) = needs.missing(scenario_of("s2d-azure"))
+    (volumes,) = companion_files.missing(scenario_of("s2d-azure"))
     assert "what volumes may do (no an arm" not in volumes and "no arm s2d-3" in volumes
     assert sentence in plan_text(scenario_of("disk-options"), Target(), Sources(), "diskbook run x")
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in paths.SCENARIOS.glob("*.toml")))
 def test_scenarios_of_the_workbook_have_all_parts(name: str) -> None:
-    assert needs.missing(scenario_file.load(name)) == []
+    assert companion_files.missing(scenario_file.load(name)) == []

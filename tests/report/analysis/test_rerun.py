@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from IPython.core.history import HistoryOutput
 
-from diskbook.report.analysis import rerun
+from diskbook.report.analysis import report
 
 
 def notebook(*cells: str) -> nbformat.NotebookNode:
@@ -32,7 +32,7 @@ def test_each_cell_gets_what_it_showed_last() -> None:
     made = notebook("import os", "show.screen(a)", "show.figure(a)", "show.gates(a)")
     sources = ["", "import os", "show.screen(a)\n", "show.screen(a)", "show.gates(a)"]
     outputs = {2: [returned("first")], 3: [returned("last")], 4: []}
-    assert rerun._fill(made, sources, outputs) == 1
+    assert report._fill(made, sources, outputs) == 1
     shown = [[output.data["text/html"] for output in cell.outputs] for cell in made.cells]
     assert shown == [[], ["last"], [], []]
 
@@ -49,7 +49,7 @@ def test_an_analysts_cells_follow_those_before_them() -> None:
         "table",
     ]
     outputs = {0: [PRINTED], 2: [returned("x")], 3: [PRINTED, FIGURE], 5: [returned("y")], 6: [returned("t")]}
-    assert rerun._fill(made, sources, outputs) == 0
+    assert report._fill(made, sources, outputs) == 0
     assert [cell.source for cell in made.cells] == [
         "import os", "show.screen(a)", "print(1); plot()", "show.gates(a)", "table",
     ]  # fmt: skip
@@ -59,13 +59,14 @@ def test_an_analysts_cells_follow_those_before_them() -> None:
 
 def test_the_notebook_may_have_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat.write(notebook("mine"), tmp_path / "my copy.ipynb")
-    monkeypatch.setattr(rerun.companion_files, "notebook", lambda *_: tmp_path / "usual.ipynb")
+    monkeypatch.setattr(report.companion_files, "notebook", lambda *_: tmp_path / "usual.ipynb")
     nbformat.write(notebook("usual"), tmp_path / "usual.ipynb")
     a: Any = SimpleNamespace(scenario=None)
-    monkeypatch.setenv(rerun.SESSION, str(tmp_path / "my copy.ipynb"))
-    assert rerun._notebook(a, {}).cells[0].source == "mine"
-    monkeypatch.setenv(rerun.SESSION, str(tmp_path / "renamed since.ipynb"))
-    assert rerun._notebook(a, {}).cells[0].source == "usual"
+    monkeypatch.setenv(report.SESSION, str(tmp_path / "my copy.ipynb"))
+    assert report._notebook_of_kernel(a, {}).cells[0].source == "mine"
+    monkeypatch.setenv(report.SESSION, str(tmp_path / "renamed since.ipynb"))
+    assert report._notebook_of_kernel(a, {}).cells[0].source == "usual"
     assert (
-        rerun._notebook(a, {"__vsc_ipynb_file__": str(tmp_path / "my copy.ipynb")}).cells[0].source == "mine"
+        report._notebook_of_kernel(a, {"__vsc_ipynb_file__": str(tmp_path / "my copy.ipynb")}).cells[0].source
+        == "mine"
     )

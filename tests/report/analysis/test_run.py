@@ -11,8 +11,8 @@ import pytest
 from diskbook.design.model import IMPORTED
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
+from diskbook.report import show
 from diskbook.report.analysis.run import analyse
-from diskbook.report.show import analysis as show_analysis
 
 
 def of_article(tmp_path: Path, article: str) -> str:
@@ -31,7 +31,7 @@ def test_an_article_without_figures_of_this_set_up_leaves_the_table_empty(
 ) -> None:
     analysis = analyse(of_article(tmp_path, article))
     assert len(analysis.published) == 0
-    assert "Published figures beside the measured medians" in str(show_analysis.published(analysis))
+    assert "Published figures beside the measured medians" in str(show.published(analysis))
 
 
 def test_an_article_that_is_not_known_is_one_sentence(tmp_path: Path) -> None:

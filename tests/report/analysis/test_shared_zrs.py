@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from diskbook.design import scenario_file
-from diskbook.report.analysis import failover, shared_zrs
-from diskbook.report.analysis.published import compared, figures as published
+from diskbook.report.analysis import published, published_compared, shared_zrs
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import lead
 from diskbook.results import tables
@@ -72,7 +71,9 @@ def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, A
     with load_sensitive():  # else Little's law may fail as well, which weighs more
         assert set(rows["verdict"]) == {"capped"} and rows["ratio"].isna().all()
         assert rows["warnings"].str.contains("40 outstanding / cap").all()
-    rows = compared.beside(published.assess(published.read("shared-zrs")), a.cells, a.scenario, "emulated")
+    rows = published_compared.beside(
+        published.assess(published.read("shared-zrs")), a.cells, a.scenario, "emulated"
+    )
     verdicts = rows.set_index(["published", "unit"])["verdict"]
     assert verdicts[("ZRS, remote zone, shared", "ms")].startswith("not comparable")
     with load_sensitive():
@@ -122,7 +123,7 @@ def with_findings(folder: Path, *findings: dict[str, Any]) -> Analysis:
 
 def test_a_reservation_is_told_step_by_step_and_a_surprise_is_said(tmp_path: Path) -> None:
     a = with_findings(tmp_path / "run", {"replicate": 1, "ok": False, "steps": STEPS})
-    rows = failover.steps(a).drop(columns=["Replicate", "Check"]).to_numpy().tolist()
+    rows = shared_zrs.reservation_steps(a).drop(columns=["Replicate", "Check"]).to_numpy().tolist()
     assert rows == [
         [1, "node1", "reserves the disk: from now on only registered machines may write",
          "keys of node1; reserved by node1", "yes"],
@@ -134,7 +135,7 @@ def test_a_reservation_is_told_step_by_step_and_a_surprise_is_said(tmp_path: Pat
 def test_of_a_check_that_was_done_again_the_last_counts(tmp_path: Path) -> None:
     first, second = {"ok": False, "steps": STEPS}, {"ok": True, "steps": STEPS[:1]}
     a = with_findings(tmp_path / "run", first | {"replicate": 1}, second | {"replicate": 1})
-    assert failover.steps(a)["As expected"].tolist() == ["yes"]
+    assert shared_zrs.reservation_steps(a)["As expected"].tolist() == ["yes"]
     b = with_findings(tmp_path / "two", second | {"replicate": 1}, second | {"replicate": 2})
     assert ">Replicate</th>" in shared_zrs.reservation_table(b)
 

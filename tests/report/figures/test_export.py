@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -185,7 +186,8 @@ def test_the_nearest_zone_that_replicates_share_is_part_of_the_scope(emulated: A
     assert "scope: disks like these;" in older.description and "nearest" not in older.description
     general = emulated.comparisons["scope"] == "disks like these"
     told = emulated.comparisons.assign(nearest_zone=np.where(general, "az2", ""))
-    table = show_tables.comparisons(told, emulated.words, emulated.labels)
+    a = SimpleNamespace(comparisons=told, words=emulated.words, labels=emulated.labels)
+    table = show_tables.comparisons(a)
     assert "Holds for disks like these whose nearest zone is az2" in table
 
 

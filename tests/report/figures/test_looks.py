@@ -22,8 +22,7 @@ from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from diskbook.importing.noise import analysis as noise
 from diskbook.report import figures
-from diskbook.report.analysis import write
-from diskbook.report.analysis.published import figures as published_figures
+from diskbook.report.analysis import published, write
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.figures import Look, Picture, formats, style
 from diskbook.report.figures.export import as_png, as_svg
@@ -63,7 +62,7 @@ def drawn(name: str) -> tuple[Picture, ...]:
         public = noise.read()
         return public.spreads, public.apart
     if name == "published":
-        return (figures.shares(published_figures.assess(published_figures.read())),)
+        return (figures.shares(published.assess(published.read())),)
     return write.figures_of(analyse(f"sample-{name}"))
 
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from diskbook.design import scenario_file
+from diskbook.report import post
 from diskbook.report.analysis.run import analyse
-from diskbook.report.post import article
 from diskbook.report.show import lead
 from diskbook.results.run import open_run
 
@@ -32,7 +32,7 @@ def test_results_are_counted_as_a_reader_does() -> None:
 
 @pytest.mark.parametrize("name", scenario_file.sampled())
 def test_a_sample_says_its_answer_in_a_sentence(name: str) -> None:
-    text = article.post(analyse(open_run(f"sample-{name}")), [], name)
+    text = post.post(analyse(open_run(f"sample-{name}")), [], name)
     title, description = (re.search(rf'^{key}: "(.*)"$', text, re.M) for key in ("title", "description"))
     assert title and description and f"# {title[1]}\n" in text
     opening = text.partition(f"# {title[1]}\n\n")[2].partition("\n\n")[0]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from diskbook.design.held_rate import Start
-from diskbook.report.post import method
+from diskbook.report import post_words
 
 
 @pytest.mark.parametrize(
@@ -17,5 +17,5 @@ from diskbook.report.post import method
 )
 def test_a_post_says_from_when_latency_counts_and_how_a_rate_arrives(start: str, words: str | None) -> None:
     lines: Any = SimpleNamespace(rows=[{"lat_start": start}, {}])
-    told = method._bound(lines)
+    told = post_words._bound(lines)
     assert len(told) == (words is not None) and all(words in sentence for sentence in told if words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 from diskbook.report.show import conformance
 from diskbook.stats.protocol import POINTS, Answer, Conformance, Finding, Status
@@ -46,6 +47,10 @@ exploratory: zrs / lrs, write, IOPS: open (emulated), 2 points missing
     do: a remedy"""
 
 
+def shown_of(items: list[Conformance]) -> str:
+    return conformance.protocol(SimpleNamespace(protocol=items, labels=LABELS, words=WORDS))
+
+
 def test_the_text_is_by_number_and_says_what_several_lack_once() -> None:
     assert conformance.text([CLOSED, READ, IOPS, ONE]) == GOLDEN
     assert conformance.text([READ, IOPS]) == ALONE
@@ -64,9 +69,9 @@ def test_counts_and_what_all_lack() -> None:
 
 
 def test_the_section_folds_its_list_and_escapes_names() -> None:
-    shown = conformance.section([CLOSED, READ], LABELS, WORDS)
+    shown = shown_of([CLOSED, READ])
     assert "By protocol 1: 1 of 2 comparisons closed, 1 open (emulated)" in shown
     assert shown.count("<details>") == shown.count("</details>") == 2 and "LRS &lt;b&gt;" in shown
     assert "6, 18" in shown and "a remedy" in shown and "20 other gates" in shown
-    assert "<p>Nothing.</p>" in conformance.section([CLOSED], LABELS, WORDS)
-    assert "no comparison is named" in conformance.section([], LABELS, WORDS).lower()
+    assert "<p>Nothing.</p>" in shown_of([CLOSED])
+    assert "no comparison is named" in shown_of([]).lower()

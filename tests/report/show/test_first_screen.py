@@ -14,7 +14,7 @@ import diskbook as db
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.report import show
-from diskbook.report.analysis import answer, write
+from diskbook.report.analysis import write
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import headlines, lead, locations
 from diskbook.results import plan as plans
@@ -76,7 +76,7 @@ def test_the_bars_are_those_of_the_values_in_the_sentence(a: Analysis) -> None:
 def test_the_sentence_of_the_list_is_that_of_the_report(a: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "export_figures", lambda *_: [])
     write.results(a)
-    assert answer.of_run(a.run) == a.headline
+    assert headlines.read_answer(a.run) == a.headline
 
 
 def test_a_number_that_is_withheld_is_nowhere(a: Analysis) -> None:

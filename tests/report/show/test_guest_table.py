@@ -10,7 +10,7 @@ import pytest
 
 from diskbook.design import scenario_file, schema
 from diskbook.facts.errors import DiskbookError
-from diskbook.report.show import facts, sentences, tool
+from diskbook.report.show import facts, sentences
 
 
 def _analysed(rows: list[dict[str, Any]], provenance: str) -> Any:
@@ -46,8 +46,12 @@ def test_plain_writes_are_called_that() -> None:
     assert "plain, no flush sent" in sentences.workload_words(scenario, [commit])[commit]
     table = pd.DataFrame([{"arm": "a", "base_arm": "b", "workload": commit, "warnings": None}])
     why = "plain write (the device reports write-through, so Linux sends no flush)"
-    one = tool.flagged(table, scenario, {("a", commit): why}).iloc[0].to_dict()
-    both = tool.flagged(table, scenario, dict.fromkeys([("a", commit), ("b", commit)], why)).iloc[0].to_dict()
+    one = sentences.flagged(table, scenario, {("a", commit): why}).iloc[0].to_dict()
+    both = (
+        sentences.flagged(table, scenario, dict.fromkeys([("a", commit), ("b", commit)], why))
+        .iloc[0]
+        .to_dict()
+    )
     assert one["warnings"] == f"a alone: {why}" and not sentences.is_plain(one)
     assert both["warnings"] == f"both arms: {why}" and sentences.is_plain(both)
     words = sentences.load_words(scenario.workload_named(commit), plain=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pandas as pd
 
-from diskbook.report.show import analysis, html
+from diskbook.report.show import html, tables
 from diskbook.stats.diagnosis import Diagnosis, Finding
 
 
@@ -39,11 +40,13 @@ def test_throttling_is_a_table_with_names_of_arms() -> None:
     cell = Finding(
         "zrs", "write", Diagnosis.THROTTLED, "5,000 IOPS, 100 % of the disk limit", "a larger disk"
     )
-    shown = analysis.section([cell], {"zrs": "ZRS, zone 1"}, {"write": "4K write"})
+    shown = tables.throttled(
+        SimpleNamespace(labels={"zrs": "ZRS, zone 1"}, words={"write": "4K write"}), [cell]
+    )
     assert "Of 1 cell: 1 throttled." in shown and "<pre" not in shown
     for words in ("ZRS, zone 1", "4K write", "5,000 IOPS, 100 % of the disk limit", "A larger disk"):
         assert words.lower() in shown.lower()
-    assert "Nothing was measured" in analysis.section([], {}, {})
+    assert "Nothing was measured" in tables.throttled(SimpleNamespace(), [])
 
 
 def test_a_notebook_gets_the_style_of_reports_and_each_output_its_class() -> None:

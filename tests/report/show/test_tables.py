@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -25,7 +26,9 @@ def percentiles(start: str, all_ios_ms: float = 700.4) -> str:
     rows = [{**row, "apart": row["lat_ms"] != row["all_ios_ms"]} for row in rows]
     of_each = {"label": Label.BELOW_CAP, "closed": False, "outstanding": 8.0, "shown": False}
     cells = pd.DataFrame({"arm": list(LABELS), "workload": "held", **of_each})
-    return tables.percentiles(pd.DataFrame(rows), cells, LABELS, WORDS)
+    return tables.percentiles(
+        SimpleNamespace(percentiles=pd.DataFrame(rows), cells=cells, labels=LABELS, words=WORDS)
+    )
 
 
 def test_a_lower_bound_is_one_in_the_table_itself() -> None:
@@ -63,7 +66,8 @@ def ratio_of_percentiles(**changed: Any) -> str:
         "reason": "",
         "start": "",
     }
-    return tables.percentile_ratios(pd.DataFrame([{**names, **numbers, **changed}]), LABELS, WORDS)
+    frame = pd.DataFrame([{**names, **numbers, **changed}])
+    return tables.percentile_ratios(SimpleNamespace(percentile_ratios=frame, labels=LABELS, words=WORDS))
 
 
 def test_the_ratio_of_percentiles_names_its_start() -> None:
@@ -84,9 +88,8 @@ def test_percentiles_of_deep_cells_that_a_limit_may_hold_are_not_printed() -> No
     cells = {"arm": list(LABELS)[:1] * 2, "workload": ["deep", "shown"]}
     frame = pd.DataFrame({**cells, "direction": "read", **numbers, **latencies})
     label = {"label": Label.BELOW_CAP, "closed": True, "outstanding": 8.0, "shown": [False, True]}
-    printed = str(
-        tables.percentiles(
-            frame, pd.DataFrame({**cells, **label}), LABELS, {"deep": "deep", "shown": "shown"}
-        )
-    )
+    words = {"deep": "deep", "shown": "shown"}
+    cells_of = pd.DataFrame({**cells, **label})
+    a = SimpleNamespace(percentiles=frame, cells=cells_of, labels=LABELS, words=words)
+    printed = str(tables.percentiles(a))
     assert "2.5" in printed and "1.5" not in printed

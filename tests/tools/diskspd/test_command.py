@@ -20,7 +20,7 @@ from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
 from diskbook.hosts.device import Device
 from diskbook.measure.plan import terminal as plan_text
-from diskbook.report.show import tool as show_tool
+from diskbook.report.show import facts, sentences
 from diskbook.tools.diskspd import command, command as diskspd, xml as diskspd_xml
 from diskbook.tools.record import Direction, Load, Measurement, UnusableError
 from support import SAMPLES
@@ -360,13 +360,13 @@ def test_remarks_stand_in_the_plan_and_beside_every_comparison(tmp_path: Path) -
     assert "the line: diskspd -c1G -w30 -b8K -r -Sh -L t.dat" in plan
     assert "reads may hit unwritten blocks" in plan
     table = pd.DataFrame({"workload": ["line", "other"], "warnings": ["first", None]})
-    flagged = show_tool.flagged(table, found)
+    flagged = sentences.flagged(table, found)
     assert flagged["warnings"][0].startswith("first; -c re-creates the file: reads may hit unwritten blocks")
     assert flagged["warnings"][1] == ""
 
 
 def test_notes_of_trials_are_facts_of_the_run(tmp_path: Path) -> None:
     trial = {"event": "trial", "workload": "line", "notes": ["no FUA"]}
-    rows = show_tool.facts(scenario(tmp_path), [trial, trial, {"event": "block"}])
+    rows = facts._tool_facts(scenario(tmp_path), [trial, trial, {"event": "block"}])
     assert ("load line", "no FUA (2 trials)") in rows
     assert ("load line", f"the line: {ARTICLE}") in rows

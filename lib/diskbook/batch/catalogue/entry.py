@@ -22,7 +22,8 @@ from diskbook import __version__
 from diskbook.batch.catalogue import schema
 from diskbook.design import schema as of_runs
 from diskbook.facts.errors import DiskbookError
-from diskbook.report.analysis import answer, protocol
+from diskbook.report.analysis import protocol
+from diskbook.report.show import headlines
 from diskbook.results import manifest as manifests
 from diskbook.results.run import HEADLINE_FILE, Run
 
@@ -157,16 +158,16 @@ def _stands(manifest: Mapping[str, Any]) -> bool:
 
 def _answer(run: Run) -> str | None:
     try:
-        return answer.of_run(run)
+        return headlines.read_answer(run)
     except DiskbookError:
         return None
 
 
 def _comparisons(run: Run) -> pd.DataFrame:
     """comparisons.csv, each row with what its comparison lacks of the protocol."""
-    if not (run.folder / answer.COMPARISONS).exists():
+    if not (run.folder / headlines.COMPARISONS).exists():
         return of_runs.empty(of_runs.COMPARISONS).assign(closed=None, missing=None)
-    frame = answer.comparisons(run)
+    frame = headlines.read_comparisons(run)
     judged = _judged(run)
     keys = frame[["arm", "base_arm", "workload", "metric"]].itertuples(index=False, name=None)
     missing = [judged.get(tuple(key)) for key in keys]

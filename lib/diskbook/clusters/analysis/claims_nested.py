@@ -13,7 +13,7 @@ from diskbook.clusters.stats.volume_bound import IOS_A_WRITE, Load, Rates, Setup
 from diskbook.design.model import Volume, VolumeKind
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
-from diskbook.report.analysis.published.claims import ClaimVerdict, Finding, Judge
+from diskbook.report.analysis.published_claims import ClaimVerdict, Finding, Judge
 
 NODES, VOLUMES, MACHINES, THREADS, DEPTH = 2, 2, 28, 10, 8
 """Nodes; volumes of each kind, machines on all of them, and what each machine keeps in flight."""

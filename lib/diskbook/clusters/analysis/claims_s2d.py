@@ -11,7 +11,7 @@ from diskbook.clusters.stats.ratio_map import Predicted, ratio_map
 from diskbook.clusters.stats.volume_bound import Load, Rates, Setup, Shape
 from diskbook.facts import catalog, quantities
 from diskbook.facts.units import KIB, MB, MB_PER_MIB
-from diskbook.report.analysis.published.claims import ClaimVerdict, Finding, Judge, one_figure
+from diskbook.report.analysis.published_claims import ClaimVerdict, Finding, Judge, one_figure
 
 SERVER, NODE, DISKS, NODES = "Standard_D32s_v3", "Standard_L16s", 4, 3
 DEPTH = 8

@@ -20,8 +20,8 @@ from diskbook.clusters.figures.ratio_map import Across
 from diskbook.design.model import Scenario
 from diskbook.facts.table_writers import capital
 from diskbook.facts.units import KIB
-from diskbook.report.analysis.needs import Section
-from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
+from diskbook.report.analysis import published, published_claims
+from diskbook.report.analysis.companion_files import Section
 from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture
 from diskbook.report.show.html import Html, escaped, table
@@ -178,10 +178,10 @@ def resync_table(a: Analysis) -> Html:
 
 def claims_table(a: Analysis) -> Html:
     """The article's claims with verdicts and reasons, and the verdict that this run gives."""
-    sentences = claims.read()
+    sentences = published_claims.read()
     sentences = sentences[sentences["article"] == ARTICLE]
-    judged = claims.judge(published.assess(published.read(ARTICLE)), sentences)
-    return published_tables.claims_of(judged, ARTICLE, answers(a), a.provenance)
+    judged = published_claims.judge(published.assess(published.read(ARTICLE)), sentences)
+    return published_claims.claims_of(judged, ARTICLE, answers(a), a.provenance)
 
 
 def answers(a: Analysis) -> dict[str, str]:

@@ -12,8 +12,8 @@ from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Scope
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
-from diskbook.report.analysis.needs import Section
-from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
+from diskbook.report.analysis import published, published_claims
+from diskbook.report.analysis.companion_files import Section
 from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture
 from diskbook.report.figures.depth_curves import depth_curves
@@ -155,8 +155,8 @@ def readers_table() -> Html:
 
 def claims_table(a: Analysis) -> Html:
     """The article's claims with verdicts and reasons, and what this run says of each."""
-    judged = claims.judge(published.assess(published.read()))
-    return published_tables.claims_of(judged, ARTICLE, answers(a), a.provenance)
+    judged = published_claims.judge(published.assess(published.read()))
+    return published_claims.claims_of(judged, ARTICLE, answers(a), a.provenance)
 
 
 def answers(a: Analysis) -> dict[str, str]:

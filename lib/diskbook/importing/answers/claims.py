@@ -9,7 +9,7 @@ import pandas as pd
 
 from diskbook.importing import public
 from diskbook.importing.answers import questions, seen
-from diskbook.report.analysis.published.claims import ClaimVerdict
+from diskbook.report.analysis.published_claims import ClaimVerdict
 
 Claim = tuple[str, str, ClaimVerdict, str]
 """Data set, claim, verdict, and why, with the figure that was computed."""

@@ -5,13 +5,13 @@
 
 import pandas as pd
 
-from diskbook.api import scope
+from diskbook.api import comparison
 from diskbook.facts.table_writers import capital
 from diskbook.importing.answers import questions
 from diskbook.importing.answers.questions import Answer
+from diskbook.report import post_words
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture, html
-from diskbook.report.post import answer as post_answer
 from diskbook.report.show import locations
 from diskbook.report.show.html import Html, table
 from diskbook.report.show.tables import bullets
@@ -43,7 +43,7 @@ def post_lead(a: Analysis) -> tuple[str, str] | None:
 def post_table(a: Analysis) -> tuple[pd.DataFrame, str]:
     """Table of a post with its caption: the data set's, else that of the comparisons."""
     answer = answer_of(a)
-    return (answer.table, f"{answer.caption} (measured by others)") if answer else post_answer.table(a)
+    return (answer.table, f"{answer.caption} (measured by others)") if answer else post_words.table(a)
 
 
 def shown(a: Analysis) -> Html:
@@ -76,4 +76,4 @@ def _card(answer: Answer) -> str:
         "Measured": f"{source['measured']}, by {source['authors']}",
         "Licence": str(source["licence"]),
     }
-    return scope.box(answer.question, facts, "Measured by others") + '<p style="margin:.2em 0 1em"></p>'
+    return comparison.box(answer.question, facts, "Measured by others") + '<p style="margin:.2em 0 1em"></p>'

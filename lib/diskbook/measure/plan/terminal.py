@@ -17,9 +17,9 @@ from diskbook.facts.table_writers import Table
 from diskbook.facts.units import KIB, duration, parse_percent, percent
 from diskbook.measure.plan import looks, sample_size
 from diskbook.measure.plan.sample_size import Evidence, Need, Needs, Target
-from diskbook.report.analysis import needs
+from diskbook.report.analysis import companion_files
 from diskbook.report.analysis.prior_runs import PriorRun, history_of, open_prior_run
-from diskbook.report.show import tool as show_tool
+from diskbook.report.show import sentences
 from diskbook.stats import expected, intervals, power, prior_runs, ratio_of_ratios
 from diskbook.tools import registry
 from diskbook.tools.protocol import OVERWRITE_BLOCK_BYTES
@@ -51,7 +51,7 @@ def plan_text(
     scenario: Scenario, target: Target, sources: Sources, command: str, creation: Sequence[str] = ()
 ) -> str:
     """All that `diskbook plan` prints; `command` is the run that numbers are suggested for."""
-    unjudged = [*needs.missing(scenario), *sample_size.missing_single_ios(scenario)]
+    unjudged = [*companion_files.missing(scenario), *sample_size.missing_single_ios(scenario)]
     parts = ["\n".join([_design(scenario), *unjudged]), _time(scenario), *creation]
     if (
         any(item.family == "headline" for item in scenario.comparison)
@@ -160,7 +160,7 @@ def _design(scenario: Scenario) -> str:
     lines.append("workloads:")
     for item in scenario.workload:
         lines.append(f"  {item.name:<{loads}}  {_load(item)}")
-        lines += [f"  {'':<{loads}}  {words}" for words in show_tool.of_workload(item)]
+        lines += [f"  {'':<{loads}}  {words}" for words in sentences.of_workload(item)]
     first = dict.fromkeys(trial.arm for trial in schedule.plan(scenario)[0].trials)
     lines.append(f"order of arms in the first block: {', '.join(first)}")
     if numbers.looks:

@@ -8,9 +8,9 @@ from pathlib import Path
 from diskbook.design import scenario_file
 from diskbook.facts.errors import Stopped
 from diskbook.measure.runs import pipeline, stages
+from diskbook.report import post
 from diskbook.report.analysis import write
 from diskbook.report.analysis.run import analyse
-from diskbook.report.post import article
 from diskbook.results import run as runs
 
 
@@ -25,7 +25,7 @@ def make(scenario: str) -> pipeline.Outcome:
         outcome = pipeline.execute(run)
     analysis = analyse(run)
     write.export_figures(analysis, write.folder_of_figures(run))
-    article.write(analysis)
+    post.write(analysis)
     return outcome
 
 

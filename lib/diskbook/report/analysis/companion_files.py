@@ -8,7 +8,8 @@ that it can be said what is missing.
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -165,3 +166,36 @@ def _load(path: Path) -> ModuleType:
     sys.modules[spec.name] = loaded  # where dataclasses look for the module of a class
     spec.loader.exec_module(loaded)
     return loaded
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a report: what it shows, and the loads, arms, or other part that it cannot do without."""
+
+    shows: str
+    loads: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ()
+    part: str = ""
+    has_part: Callable[[Scenario], bool] = lambda scenario: True
+
+    def lacking(self, scenario: Scenario) -> Iterator[str]:
+        """Name what the scenario lacks of it."""
+        loads, arms = ({item.name for item in items} for items in (scenario.workload, scenario.arm))
+        yield from (f"workload {name}" for name in self.loads if name not in loads)
+        yield from (f"arm {name}" for name in self.arms if name not in arms)
+        if not self.has_part(scenario):
+            yield self.part
+
+
+def missing(scenario: Scenario) -> list[str]:
+    """Say in a sentence which sections a scenario's report will leave out, and why; nothing where none."""
+    name = scenario.analysis_notebook.removeprefix("3-analyse-")
+    sections = getattr(ANALYSES.get(name.replace("-", "_")), "SECTIONS", ())
+    lacking = {section.shows: tuple(section.lacking(scenario)) for section in sections}
+    parts = [f"{shows} (no {' and no '.join(names)})" for shows, names in lacking.items() if names]
+    if not parts:
+        return []
+    return [
+        f'The report by analysis = "{name}" will leave out {"; ".join(parts)}. Name them as the scenario '
+        f"{name} does, or choose another analysis."
+    ]

@@ -13,10 +13,11 @@ from diskbook.design.vocabulary import Label, Provenance
 from diskbook.facts import disk_options, quantities
 from diskbook.facts.prices import HOURS_A_MONTH, PriceList, from_table, table
 from diskbook.report import figures
-from diskbook.report.analysis.published import claims, figures as published, tables as published_tables
+from diskbook.report.analysis import published, published_claims
+from diskbook.report.analysis.companion_files import Section
 from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures.credit import credit as draw_credit
-from diskbook.report.figures.predicted import drives as draw_drives
+from diskbook.report.figures.strip import drives as draw_drives
 from diskbook.report.show import facts, sentences
 from diskbook.report.show.html import Html, table as table_of
 from diskbook.report.show.lead import comparison_in_words
@@ -34,6 +35,12 @@ _SLUGS = {"max-write-iops": "drives", "max-throughput": "drives-throughput", "ma
 BURST = "burst-until-dry"
 WRITES: str = "max-write-iops"
 SINGLE: str = "access-time"
+SECTIONS = (
+    Section("what each option buys", loads=(WRITES, SINGLE)),
+    Section("access times", loads=(SINGLE,)),
+    *(Section(f"the rates of {name}", loads=(name,)) for name in PANELS),
+    Section("the end of a burst", loads=(BURST,)),
+)
 _KINDS = {"Premium_ZRS": "Premium ZRS", "Premium_LRS": "Premium LRS", "PremiumV2_LRS": "Premium v2"}
 
 
@@ -356,8 +363,8 @@ def _number(value: float | None) -> float:
 
 def claims_table(a: Analysis) -> Html:
     """The article's claims with verdicts and reasons, and what this run says of each."""
-    judged = claims.judge(published.assess(published.read()))
-    return published_tables.claims_of(judged, ARTICLE, answers(a), a.provenance)
+    judged = published_claims.judge(published.assess(published.read()))
+    return published_claims.claims_of(judged, ARTICLE, answers(a), a.provenance)
 
 
 def answers(a: Analysis) -> dict[str, str]:

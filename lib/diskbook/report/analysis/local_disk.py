@@ -9,6 +9,7 @@ from diskbook.design.totals import trial_totals
 from diskbook.design.vocabulary import Label
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
+from diskbook.report.analysis.companion_files import Section
 from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture
 from diskbook.report.figures.depth_curves import depth_curves
@@ -16,6 +17,13 @@ from diskbook.report.show import headlines
 from diskbook.report.show.html import Html, table
 from diskbook.stats import knee
 
+SECTIONS = (
+    Section(
+        "curves and knees",
+        part="closed loop",
+        has_part=lambda scenario: any(load.rate is None and load.sync is None for load in scenario.workload),
+    ),
+)
 _CAPS = ["arm", "kind", "block_size_bytes", "iops", "mb_s", "words"]
 FIRM = 3.0
 """A knee whose interval reaches over a larger factor is not named in a title."""

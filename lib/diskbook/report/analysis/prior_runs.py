@@ -1,7 +1,7 @@
 """Prior runs as evidence for a new one: log ratios of a comparison, as a pilot or as a history."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,16 @@ import pandas as pd
 from diskbook.design import scenario_tables
 from diskbook.design.model import Comparison, Scenario
 from diskbook.design.vocabulary import WITHHELD, GateStatus, Scope
+from diskbook.facts import quantities
 from diskbook.facts.errors import UsageError
 from diskbook.report.analysis import cell
+from diskbook.report.show.analysed import Analysed
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run, open_run
 from diskbook.stats import prior_runs, ratios
 from diskbook.stats.compare import Compared, compare
 from diskbook.stats.gates.design import NEAREST_ZONE
+from diskbook.stats.ratios import Estimate
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ def _check_another_run(prior_run: PriorRun, manifest: Mapping[str, Any] | None) 
         raise UsageError(f"--history {prior_run.name}: a run is not its own history; name earlier runs")
 
 
-def with_history(
+def intervals_with_history(
     run: PriorRun, named: Iterable[PriorRun]
 ) -> list[tuple[MeasuredRatios, prior_runs.Moderated]]:
     """Interval for "disks like these" of every headline comparison of a run, with a history that is named.
@@ -213,3 +216,28 @@ def _check_same_cell(
         raise UsageError(
             f"--history {prior_run.name}: another cell ({difference}); its spread says nothing about this one"
         )
+
+
+NO_HISTORY = "No earlier run is named: the intervals above are the plain ones."
+
+
+def with_history(a: Analysed, runs: Sequence[str]) -> list[str]:
+    """Say what earlier runs of the same cells, named here, do for the interval of disks like these.
+
+    Raises UsageError when a run is not there, or is not of the same cells; the sentence says why.
+    """
+    if not runs:
+        return [NO_HISTORY]
+    earlier = [open_prior_run(name) for name in runs]
+    intervals = intervals_with_history(PriorRun(a.run), earlier)
+    lines = [
+        f"{a.provenance}: {measured.label}: {_change(moderated.estimate)} "
+        f"({moderated.estimate.scope.words(measured.nearest_zone)}, {moderated.estimate.method}); "
+        f"{moderated.saved}"
+        for measured, moderated in intervals
+    ]
+    return lines or [NO_HISTORY]
+
+
+def _change(estimate: Estimate) -> str:
+    return quantities.change(estimate.ratio, estimate.low, estimate.high, estimate.level)

@@ -20,7 +20,7 @@ from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
 from diskbook.report.analysis import companion_files, protocol as run_protocol
 from diskbook.report.analysis.computed import Computed
-from diskbook.report.show import headlines, lead, locations, sentences, tool as show_tool
+from diskbook.report.show import headlines, lead, locations, sentences
 from diskbook.report.show.analysed import Analysed, ReplicateCost
 from diskbook.results import tables as store_tables
 from diskbook.results.run import Run, open_run
@@ -139,7 +139,7 @@ class Analysis(Computed):
 
         Reasons name arms by their labels.
         """
-        flagged = show_tool.flagged(self.compared.table, self.scenario, self.plain)
+        flagged = sentences.flagged(self.compared.table, self.scenario, self.plain)
         return sentences.labelled(flagged, "warnings", self.labels)
 
     @cached_property
@@ -184,15 +184,12 @@ class Analysis(Computed):
     @cached_property
     def published(self) -> pd.DataFrame:
         """Published figures of the scenario's article beside the measured medians."""
-        from diskbook.report.analysis.published import (  # few runs have articles
-            compared,
-            figures as published,
-        )
+        from diskbook.report.analysis import published, published_compared
 
         printed = published.read(self.scenario.scenario.article)
         assessed = published.assess(printed) if len(printed) else printed
         profile = (self.manifest.get("emulator") or {}).get("profile", "")
-        return compared.beside(
+        return published_compared.beside(
             assessed, self.cells, self.scenario, self.provenance, calibrated=profile == "default"
         )
 
@@ -217,9 +214,9 @@ class Analysis(Computed):
         return sentences.workload_words(self.scenario, plain)
 
     @cached_property
-    def plain(self) -> show_tool.PlainCells:
+    def plain(self) -> sentences.PlainCells:
         """Cells whose writes were to be durable and were plain ones, with the reason."""
-        return show_tool.plain_cells(self.scenario, self.trials, self.tables.guest)
+        return sentences.plain_cells(self.scenario, self.trials, self.tables.guest)
 
     @cached_property
     def looks(self) -> dict[str, ArmLook]:

@@ -14,9 +14,9 @@ from diskbook.design.model import Comparison, Scenario, Workload
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError
-from diskbook.report.analysis import answer, cell
+from diskbook.report.analysis import cell
 from diskbook.report.analysis.run import analyse
-from diskbook.report.show import sentences
+from diskbook.report.show import headlines, sentences
 from diskbook.report.show.tables import METRICS
 from diskbook.results import manifest as manifests
 from diskbook.results.run import Run, open_run, scenario_of
@@ -191,8 +191,8 @@ def _check_provenance(of_runs: Mapping[str, str]) -> None:
 
 def _comparisons(run: Run) -> pd.DataFrame:
     """Comparisons of a run, from its comparisons.csv, else computed."""
-    is_written = (run.folder / answer.COMPARISONS).exists()
-    table = answer.comparisons(run) if is_written else _computed(run)
+    is_written = (run.folder / headlines.COMPARISONS).exists()
+    table = headlines.read_comparisons(run) if is_written else _computed(run)
     if table.empty:
         raise UsageError(
             f"run {run.name} compares no arms, so it has no ratio to compare with another's; give its "

@@ -17,8 +17,7 @@ from diskbook.report.figures.export import (
 from diskbook.report.figures.forest import forest
 from diskbook.report.figures.load_curve import load_curve
 from diskbook.report.figures.percentiles import tail
-from diskbook.report.figures.published import shares
-from diskbook.report.figures.strip import strip
+from diskbook.report.figures.strip import shares, strip
 from diskbook.report.figures.style import ArmLook, Picture, RunSource, looks
 
 __all__ = [

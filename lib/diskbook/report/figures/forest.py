@@ -1,6 +1,7 @@
 """Forest plot: the change in every comparison with its interval, on one axis in percent."""
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -12,7 +13,7 @@ from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.quantities import many
 from diskbook.report.figures import scales, style
-from diskbook.report.figures.scales import value_words
+from diskbook.report.figures.scales import percent, value_words
 from diskbook.stats.gates.design import unpaired
 
 FAMILIES = {"headline": "Headline", "exploratory": "Exploratory", "control": "Control: two disks of a kind"}
@@ -238,3 +239,124 @@ def _drawn(data: pd.DataFrame) -> pd.DataFrame:
 
 def _records(data: pd.DataFrame) -> list[dict[Any, Any]]:
     return data.to_dict("records")
+
+
+RUN_ROW_IN, NARROW_RUN_ROW_IN, RUNS_HEAD_IN, HEADING_LINE_IN = 0.34, 0.5, 1.5, 0.2
+NAME_CHARACTERS, HEADING_CHARACTERS = 30, 70
+
+
+@style.redrawable
+def runs_forest(
+    rows: Sequence[Mapping[str, Any]],
+    spreads: Mapping[str, str],
+    names: Mapping[str, str],
+    title: str,
+    provenance: str,
+    source: str,
+) -> style.Picture:
+    """Draw the ratios of runs with their intervals, one panel a comparison.
+
+    - `rows`: `comparison` in words, `run` (its letter), `ratio`, `ci_low`, `ci_high`, `level`,
+      `n_replicates`, `n_blocks`, `scope`, `differs` (from the first run, after adjustment), `is_latency`; the
+      first run first.
+    - `spreads`: spread between runs in words, by comparison.
+    - `names`: names of runs by letter.
+    - `title`: states the finding.
+    - `provenance`, `source`: where the numbers come from; names of the runs, with the line on their source.
+    """
+    data = pd.DataFrame(rows)
+    groups = {str(name): group for name, group in data.groupby("comparison", sort=False)}
+    heights = [len(group) + 2 for group in groups.values()]
+    heading_lines = [_heading(name, spreads) for name in groups]
+    row_in = NARROW_RUN_ROW_IN if style.is_narrow() else RUN_ROW_IN
+    extra = HEADING_LINE_IN * sum(text.count("\n") + 1 for text in heading_lines)
+    figure, panels = style.new_figure(
+        RUNS_HEAD_IN + row_in * sum(heights) + extra, len(groups), height_ratios=heights
+    )
+    with mpl.rc_context(style.RC):
+        limits = scales.reach(rows)
+        for axes, heading, group in zip(panels, heading_lines, groups.values(), strict=True):
+            _runs_panel(axes, heading, group, names, limits)
+        panels[-1].set_xlabel("Change")
+    note = _runs_note(data)
+    style.decorate(figure, title, note, provenance, source)
+    rows_of = quantities.many(len(groups), "comparison")
+    caption = style.brief(
+        provenance, f"Changes in {rows_of} of {quantities.many(len(names), 'run')}, the first run above."
+    )
+    description, alt = _runs_description(groups, spreads, names, note), _runs_alt(groups, names, title)
+    return style.Picture("runs", title, caption, alt, figure, data, provenance, source, description)
+
+
+def _heading(name: str, spreads: Mapping[str, str]) -> str:
+    lines = textwrap.wrap(name, HEADING_CHARACTERS)
+    return "\n".join([*lines, *textwrap.wrap(spreads.get(name, ""), HEADING_CHARACTERS)])
+
+
+def _runs_panel(
+    axes: Axes, heading: str, group: pd.DataFrame, names: Mapping[str, str], limits: tuple[float, float]
+) -> None:
+    """One comparison: a row a run, the first run's interval as a band behind all."""
+    records = group.to_dict("records")
+    first = records[0]
+    ends = (scales.FASTER, scales.SLOWER) if first["is_latency"] else ("← less", "more →")
+    scales.set_axis(axes, limits, "", ends)
+    if not np.isnan(first["ci_low"]):
+        axes.axvspan(
+            percent(first["ci_low"]), percent(first["ci_high"]), color=style.FAINT, alpha=0.6, linewidth=0
+        )
+    for place, row in enumerate(records):
+        _run_row(axes, place, row)
+    labels = [_name(row["run"], names) for row in records]
+    axes.set_yticks(range(len(records)), labels)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(records) - 0.4, -0.6)
+    axes.spines["left"].set_visible(False)
+    axes.set_title(heading, loc="left", fontsize=10, fontweight="bold", wrap=False)
+    if style.is_narrow():
+        style.rows_above(axes, 1)
+
+
+def _run_row(axes: Axes, place: int, row: Mapping[Any, Any]) -> None:
+    right = axes.get_yaxis_transform()
+    if np.isnan(row["ratio"]):
+        axes.text(1.02, place, "refused", transform=right, va="center", fontsize=10, color=style.GREY)
+        return
+    scales.bar(axes, place, row, bool(row["differs"]))
+    axes.text(1.02, place, value_words(row), transform=right, va="center", fontsize=10, color=style.INK)
+
+
+def _name(letter: str, names: Mapping[str, str]) -> str:
+    name = names[letter]
+    kept = name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}…"
+    return f"{letter}  {kept}"
+
+
+def _runs_note(data: pd.DataFrame) -> str:
+    level = 100 * float(data["level"].iloc[0])
+    scopes = " or ".join(sorted(set(data["scope"])))
+    return (
+        f"Bars: {level:.3g} % intervals, {scopes}. Grey band: the first run. Filled: the change differs "
+        "from the first run's."
+    )
+
+
+def _runs_description(
+    groups: Mapping[str, pd.DataFrame], spreads: Mapping[str, str], names: Mapping[str, str], note: str
+) -> str:
+    parts = []
+    for name, group in groups.items():
+        values = "; ".join(
+            f"{names[row['run']]} {'refused' if np.isnan(row['ratio']) else value_words(row)}"
+            for row in group.to_dict("records")
+        )
+        parts.append(f"{name}: {values}" + (f" ({spreads[name]})" if name in spreads else ""))
+    return f"{'. '.join(parts)}. {note}"
+
+
+def _runs_alt(groups: Mapping[str, pd.DataFrame], names: Mapping[str, str], title: str) -> str:
+    ratios = pd.concat(list(groups.values()))["ratio"].dropna()
+    ends = [quantities.change(value) for value in (ratios.min(), ratios.max())] if len(ratios) else []
+    span = f", changes {' to '.join(dict.fromkeys(ends))}" if ends else ""
+    shown = f"{quantities.many(len(groups), 'comparison')} over {quantities.many(len(names), 'run')}"
+    return f"Forest plot of {shown}, showing: {title}{span}."

@@ -3,17 +3,17 @@
 from importlib import import_module
 
 _NAMES = {
-    "analysis": (
-        "attachments", "capped", "cells", "comparisons", "doubts", "environment", "figure",
-        "findings", "gates", "headline_table", "more_measuring", "not_said", "operations", "over_time",
-        "percentile_ratios", "percentiles", "protocol", "published", "screen", "strata", "sure", "throttled",
-    ),
-
-    "facts": ("guests",),
-    "parameters": ("check_parameters",),
+    "caveats": ("doubts",),
+    "conformance": ("protocol",),
+    "facts": ("attachments", "environment", "findings", "guests", "operations", "over_time"),
+    "first_screen": ("figure", "headline_table", "not_said", "screen", "sure"),
     "html": ("Html", "banner", "recorded", "table"),
+    "parameters": ("check_parameters",),
     "run": ("target",),
-    "tables": ("bullets", "preformatted"),
+    "tables": (
+        "bullets", "capped", "cells", "comparisons", "gates", "more_measuring", "percentile_ratios",
+        "percentiles", "preformatted", "published", "strata", "throttled",
+    ),
 }  # fmt: skip
 _MODULES = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names}
 

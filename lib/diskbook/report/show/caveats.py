@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from diskbook.facts.table_writers import capital
+from diskbook.report.show import facts
+from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, folded, table
 from diskbook.stats.plausibility import Doubt, Kind
 
@@ -19,17 +21,15 @@ def sentences(items: Sequence[Doubt], n_trials: int) -> list[str]:
     return [_sentence(kind, of_kind, n_trials) for kind, of_kind in _by_kind(items).items()]
 
 
-def section(
-    items: Sequence[Doubt], n_trials: int, labels: Mapping[str, str], words: Mapping[str, str]
-) -> Html:
-    """Show what speaks against the numbers, at the top of a report; folded, each cell."""
+def doubts(a: Analysed) -> Html:
+    """Say what speaks against the numbers of any measurement, at the top of a report; folded, each cell."""
+    items = a.compared.doubts
     if not items:
-        whose = "the measurement" if n_trials == 1 else f"all {n_trials:,} measurements"
-        agreed = f"The numbers of {whose} agree with each other and with what was asked for."
-        return Html(f'<p class="plausible">{agreed}</p>')
-    listed = "".join(f"<li>{escaped(capital(line))}</li>" for line in sentences(items, n_trials))
+        return Html("")
+    lines = sentences(items, facts.n_trials(a))
+    listed = "".join(f"<li>{escaped(capital(line))}</li>" for line in lines)
     head = f'<div class="doubts" role="note"><p><b>{capital(HEAD)} below.</b></p>'
-    return Html(f"{head}<ul>{listed}</ul></div>{folded('Cell by cell', _cells(items, labels, words))}")
+    return Html(f"{head}<ul>{listed}</ul></div>{folded('Cell by cell', _cells(items, a.labels, a.words))}")
 
 
 def _by_kind(items: Sequence[Doubt]) -> dict[Kind, list[Doubt]]:

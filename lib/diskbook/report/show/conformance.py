@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from diskbook.facts.table_writers import capital
+from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, folded, table
 from diskbook.report.show.tables import METRICS, listed
 from diskbook.stats.protocol import POINTS, VERSION, Conformance, Finding, named
@@ -50,8 +51,9 @@ def text(items: Sequence[Conformance]) -> str:
     return "\n\n".join(filter(None, [head, *(_group(*group, shared) for group in groups.items())]))
 
 
-def section(items: Sequence[Conformance], labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Show what each comparison is by the protocol; folded, what is missing, and all points."""
+def protocol(a: Analysed) -> Html:
+    """Show which comparisons are closed by the protocol, and what the open ones lack, with remedies."""
+    items, labels, words = a.protocol, a.labels, a.words
     if not items:
         return Html(f"<p>{escaped(capital(counted(items)))}.</p>")
     rows = [
@@ -65,8 +67,10 @@ def section(items: Sequence[Conformance], labels: dict[str, str], words: dict[st
         for item in items
     ]
     standing = table(rows, capital(counted(items)))
+    demands = [{"Point": point.title, "What must hold": point.demands} for point in POINTS]
+    every = folded(f"The points of protocol {VERSION} ({PAGE})", table(demands))
     return Html(
-        standing + folded("What is missing, and what would mend it", _lacking(items, labels, words)) + _all()
+        standing + folded("What is missing, and what would mend it", _lacking(items, labels, words)) + every
     )
 
 
@@ -81,11 +85,6 @@ def _lacking(items: Sequence[Conformance], labels: dict[str, str], words: dict[s
         for (_, (title, why, remedy)), of in sorted(names.items(), key=lambda pair: pair[0])
     ]
     return table(rows) if rows else Html("<p>Nothing.</p>")
-
-
-def _all() -> str:
-    rows = [{"Point": point.title, "What must hold": point.demands} for point in POINTS]
-    return folded(f"The points of protocol {VERSION} ({PAGE})", table(rows))
 
 
 def _missing(finding: Finding) -> _Missing:

@@ -1,17 +1,20 @@
 """What an analysed run was made with, and what was seen besides its trials, as small tables."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
+from diskbook.design.model import Scenario
 from diskbook.design.series import diagnose
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import disk_options, quantities
-from diskbook.report.show import tool as show_tool
+from diskbook.facts.table_writers import capital
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, folded, table
+from diskbook.report.show.sentences import of_workload
+from diskbook.report.show.tables import bullets
 from diskbook.results import plan as plans
 from diskbook.stats.drift import COMMON, DriftVerdict, drift
 from diskbook.stats.gates.guests import GUEST_FACTS, CellGuest, guests_by_arm
@@ -20,26 +23,31 @@ MACHINE = ("size", "where", "physical_zone", "kernel", "tool_version")
 DISK = ("sku", "where", "physical_zone")
 
 
-def environment(a: Analysed) -> pd.DataFrame:
-    """Versions, machines, zones, disks and dates, one row a fact."""
-    replicates = a.manifest["replicates"]
-    rows = [*_run_facts(a), ("date (UTC)", _dates(a.trials))]
+def environment(a: Analysed) -> Html:
+    """Show versions, machines, zones, disks and dates, one row a fact."""
+    replicates, when = a.manifest["replicates"], "nothing measured"
+    if len(a.trials):
+        first, last = a.trials["started_utc"].min(), a.trials["started_utc"].max()
+        when = f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
+    rows = [*_run_facts(a), ("date (UTC)", when)]
     if a.provenance != Provenance.INVENTORY:
         rows.append(("region", a.scenario.region))
     rows += _resource_facts("machine", replicates, "machines", MACHINE)
     rows += _resource_facts("disk", replicates, "disks", DISK)
-    rows += show_tool.facts(a.scenario, a.run.ledger())
+    rows += _tool_facts(a.scenario, a.run.ledger())
     rows += [(name, str(version)) for name, version in a.manifest.get("versions", {}).items()]
-    return pd.DataFrame(rows, columns=["What", "Value"])
+    shown = table(pd.DataFrame(rows, columns=["What", "Value"]), "Environment")
+    return folded("Run, machines, disks and versions", shown)
 
 
-def findings(a: Analysed) -> pd.DataFrame:
-    """What the scenario's checks showed: refusals that must happen, data that must be intact."""
+def findings(a: Analysed) -> Html:
+    """Show what the scenario's checks showed: refusals that must happen, data that must be intact."""
     rows = [event for event in a.run.ledger() if event["event"] == "finding"]
     columns = {"name": "Check", "ok": "As expected", "expected": "Expected", "observed": "Observed"}
     columns |= {"text": "What was seen"}
-    table = pd.DataFrame(rows, columns=list(columns)).rename(columns=columns)
-    return table.assign(**{"As expected": table["As expected"].map({True: "yes", False: "no"})})
+    frame = pd.DataFrame(rows, columns=list(columns)).rename(columns=columns)
+    as_expected = frame["As expected"].map({True: "yes", False: "no"})
+    return table(frame.assign(**{"As expected": as_expected}), f"Checks ({a.provenance})")
 
 
 def n_trials(a: Analysed) -> int:
@@ -47,18 +55,19 @@ def n_trials(a: Analysed) -> int:
     return int(a.trials.loc[a.trials["status"] == "ok", "trial"].nunique())
 
 
-def operations(a: Analysed) -> pd.DataFrame:
-    """Times of control-plane operations, in seconds."""
+def operations(a: Analysed) -> Html:
+    """Show the times of control-plane operations."""
     rows = [event for event in a.run.ledger() if event["event"] == "operation"]
-    table = pd.DataFrame(rows, columns=["name", "real_s", "unscaled_s"])
-    numbers = table.astype({"real_s": float, "unscaled_s": float}).groupby("name", sort=False)
+    times = pd.DataFrame(rows, columns=["name", "real_s", "unscaled_s"])
+    numbers = times.astype({"real_s": float, "unscaled_s": float}).groupby("name", sort=False)
     names = {"size": "Number", "real_s": "Median, s (as run)", "unscaled_s": "Median, s (unscaled)"}
     medians = numbers[["real_s", "unscaled_s"]].median().assign(size=numbers.size())
-    return medians[list(names)].rename(columns=names).reset_index(names="Operation")
+    shown = medians[list(names)].rename(columns=names).reset_index(names="Operation")
+    return table(shown, f"Control-plane operations, medians in seconds ({a.provenance})")
 
 
-def attachments(a: Analysed) -> pd.DataFrame:
-    """How long ago, and how often, each arm's disk was attached when its trials began; medians."""
+def attachments(a: Analysed) -> Html:
+    """Show how long ago, and how often, each arm's disk was attached when its trials began; medians."""
     trials = a.trials[a.trials["status"] == "ok"].drop_duplicates("trial")
     columns = {
         "since_attach_s": "Since the attach, s",
@@ -68,8 +77,13 @@ def attachments(a: Analysed) -> pd.DataFrame:
     known = trials.dropna(subset=["since_attach_s"])
     medians = known.groupby("arm", sort=False)[list(columns)].median().round(1)
     named = medians.reindex([arm.name for arm in a.scenario.arm if arm.name in medians.index])
-    table = named.rename(index=a.labels, columns=columns).rename_axis("Arm").reset_index()
-    return table.map(lambda value: value if isinstance(value, str) else f"{value:,.1f}".removesuffix(".0"))
+    frame = named.rename(index=a.labels, columns=columns).rename_axis("Arm").reset_index()
+    if frame.empty:
+        return Html("<p>No disk was attached in this run, or nothing of it was recorded.</p>")
+    frame = frame.map(lambda value: value if isinstance(value, str) else f"{value:,.1f}".removesuffix(".0"))
+    settle_s = a.scenario.design.settle_s
+    settled = f"{settle_s:g} s to settle" if settle_s else "no time to settle"
+    return table(frame, f"From attach to trial, with {settled} after an attach ({a.provenance})")
 
 
 def _run_facts(a: Analysed) -> list[tuple[str, str]]:
@@ -88,13 +102,6 @@ def _run_facts(a: Analysed) -> list[tuple[str, str]]:
     return rows
 
 
-def _dates(trials: pd.DataFrame) -> str:
-    if trials.empty:
-        return "nothing measured"
-    first, last = trials["started_utc"].min(), trials["started_utc"].max()
-    return f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}"
-
-
 def _resource_facts(
     what: str, replicates: list[dict[str, Any]], kind: str, keys: tuple[str, ...]
 ) -> list[tuple[str, str]]:
@@ -102,26 +109,20 @@ def _resource_facts(
     facts: dict[tuple[str, str], None] = {}
     for row in replicates:
         for name, item in row[kind].items():
-            known = ", ".join([str(item[key]) for key in keys if item.get(key)] + _options(item))
+            read_back = item.get("read_back") or {}
+            chosen = [
+                option.text(True)
+                for option in disk_options.OPTIONS  # options that make a disk another object
+                if option.name == "frequent_attach" and read_back.get(option.name)
+            ]
+            known = ", ".join([str(item[key]) for key in keys if item.get(key)] + chosen)
             facts.setdefault((f"{what} {name}", known), None)
     return list(facts)
 
 
-def _options(item: Mapping[str, Any]) -> list[str]:
-    """Options that make a disk another object, as they were read back."""
-    read_back = item.get("read_back") or {}
-    return [
-        option.text(True)
-        for option in disk_options.OPTIONS
-        if option.name == "frequent_attach" and read_back.get(option.name)
-    ]
-
-
-def sentences(
-    trials: pd.DataFrame, series: pd.DataFrame, labels: Mapping[str, str], words: Mapping[str, str]
-) -> list[str]:
-    """Say how steady trials and run were; arms and workloads by their names in words."""
-    return [*within(diagnose(series)), *over_run(drift(trials), labels, words)]
+def over_time(a: Analysed) -> Html:
+    """Say how rates and latencies moved within trials and over the run."""
+    return bullets([*within(diagnose(a.tables.series)), *over_run(drift(a.trials), a.labels, a.words)])
 
 
 def within(trials: pd.DataFrame) -> list[str]:
@@ -192,15 +193,33 @@ def guests(a: Analysed) -> Html:
 
 
 def _row(arm: str, guest: CellGuest) -> dict[str, str]:
-    facts = {_head(name): "; ".join(guest.facts.get(name, ())) for name in GUEST_FACTS}
+    heads = {name: words if words == "nr_requests" else capital(words) for name, words in GUEST_FACTS.items()}
+    facts = {heads[name]: "; ".join(guest.facts.get(name, ())) for name in GUEST_FACTS}
     worst = {"Worst steal": _percent(guest.steal_worst), "Busiest core": _percent(guest.core_worst)}
     return {"Arm": arm, **facts, **worst}
 
 
-def _head(name: str) -> str:
-    words = GUEST_FACTS[name]
-    return words if words == "nr_requests" else words[:1].upper() + words[1:]
-
-
 def _percent(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.1f} %"
+
+
+_STEPS = {"prefill": "filled in order with", "overwrite": "written over at random with"}
+
+
+def _tool_facts(scenario: Scenario, ledger: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Rows for the table of the environment: lines, remarks, notes of tools, and what was written."""
+    rows = [(f"load {load.name}", words) for load in scenario.workload for words in of_workload(load)]
+    counts: dict[tuple[str, str], int] = {}
+    steps: dict[str, None] = {}
+    for event in ledger:
+        trial = event["event"] == "trial"
+        if event.get("evidence_s"):
+            continue
+        written = [f"writes {event['content']}"] if event.get("content") else []
+        if not trial and written:
+            steps[f"{_STEPS[event['event']]} {event['content']}"] = None
+        for note in [*(event.get("notes") or ()), *written] if trial else ():
+            key = (str(event["workload"]), str(note))
+            counts[key] = counts.get(key, 0) + 1
+    rows += [("before the first trial", words) for words in steps]
+    return rows + [(f"load {name}", f"{note} ({n} trials)") for (name, note), n in counts.items()]

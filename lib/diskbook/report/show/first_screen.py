@@ -9,6 +9,7 @@ import pandas as pd
 from diskbook.design.vocabulary import Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
+from diskbook.report import figures
 from diskbook.report.show import headlines, lead, locations, sentences, tables
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, table
@@ -57,6 +58,11 @@ def _bars(row: sentences.Row, a: Analysed) -> str:
     metric = "rate" if row["metric"] in lead.UNITS else "latency"
     described = f"{a.words[row['workload']]}, {metric}: " + ", ".join(f"{x} {y}" for x, y, _ in numbers)
     return f'<div class="bars" role="img" aria-label="{escaped(described)}">{bars}</div>' * bool(known)
+
+
+def figure(picture: figures.Picture) -> Html:
+    """Show a figure with its caption and its alt text."""
+    return Html(figures.html(picture))
 
 
 def sure(a: Analysed) -> Html:
@@ -119,7 +125,7 @@ def not_said(a: Analysed) -> Html:
     return tables.bullets(items[:3])
 
 
-def table_of_headlines(a: Analysed) -> Html:
+def headline_table(a: Analysed) -> Html:
     """Show headline comparisons and controls with both values; below, why any is refused or undecided."""
     rows = headlines.ordered(_of_question(a.comparisons), a.scenario).to_dict("records")
     if not rows:

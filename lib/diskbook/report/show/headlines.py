@@ -10,10 +10,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from diskbook.design import schema
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import Provenance, Verdict
+from diskbook.facts.errors import DiskbookError, visible
 from diskbook.facts.table_writers import capital
 from diskbook.report.show import sentences
+from diskbook.results.run import HEADLINE_FILE, Run
+from diskbook.results.tables import read_csv
 
 EMULATED = "On the emulator, "
 """How a sentence begins that may be copied out of an emulated run."""
@@ -124,3 +128,43 @@ def _verdicts(rows: Sequence[sentences.Row]) -> str:
     """Count verdicts: "2 capped, 1 inconclusive"."""
     counts = Counter(str(Verdict.of(row["verdict"])) for row in rows)
     return ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
+
+
+COMPARISONS = "comparisons.csv"
+
+
+def read_answer(run: Run) -> str:
+    """Answer of an analysed run in one sentence, as its analysis wrote it, else from its comparisons.csv.
+
+    Raises DiskbookError when the run has not been analysed, or what the analysis wrote is damaged.
+    """
+    table = read_comparisons(run)
+    own = run.folder / HEADLINE_FILE
+    if own.exists():
+        return visible(own.read_text("utf-8", errors="replace").strip())
+    return headline(table, run.scenario)
+
+
+def read_comparisons(run: Run) -> pd.DataFrame:
+    """Read comparisons.csv of an analysed run, and check that it is about the run's scenario.
+
+    Returns `schema.COMPARISONS`.
+
+    Raises DiskbookError when it is missing or damaged, or names what the scenario or this version does not
+    have.
+    """
+    path = run.folder / COMPARISONS
+    if not path.exists():
+        raise DiskbookError(f"{path} is missing; run the analysis notebook on {run.name}")
+    table, scenario = read_csv(schema.COMPARISONS, path), run.scenario
+    arms, loads = {item.name for item in scenario.arm}, {item.name for item in scenario.workload}
+    kinds = table["verdict"].str.split(" within ").str[0]
+    named = {"arm": (table["arm"], arms), "base_arm": (table["base_arm"], arms)}
+    named |= {"workload": (table["workload"], loads), "verdict": (kinds, set(Verdict))}
+    for column, (values, known) in named.items():
+        if foreign := sorted(set(values) - known):
+            raise DiskbookError(
+                f"{path}, column '{column}': {foreign[0]!r} is none of {', '.join(sorted(known))}; "
+                f"{schema.COMPARISONS.remedy}"
+            )
+    return table

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from diskbook.design import totals
 from diskbook.design.arm_words import label
 from diskbook.design.held_rate import Start
 from diskbook.design.model import Scenario, Workload
@@ -15,12 +16,52 @@ from diskbook.design.vocabulary import WITHHELD, GateStatus, Scope, Verdict, in_
 from diskbook.facts import noise_series, quantities
 from diskbook.facts.units import percent
 from diskbook.report.show.analysed import ReplicateCost
-from diskbook.report.show.tool import BOTH_ARMS
 from diskbook.stats import power
 from diskbook.stats.gates.attachment import NOT_CHECKED, NOT_EXCLUDED
 from diskbook.stats.gates.design import unpaired
 from diskbook.stats.gates.limits import OPEN_QUEUE
 from diskbook.stats.power import KEYS, MORE, Outlook, outlook
+
+PlainCells = Mapping[tuple[str, str], str]
+"""Cells (arm, workload) whose writes were to be durable and were plain, with the reason."""
+BOTH_ARMS = "both arms"
+
+
+def of_workload(load: Workload) -> list[str]:
+    """Lines about a workload that is a line of DiskSpd: the line itself, and what to know of it."""
+    if load.verbatim is None:
+        return []
+    return [f"the line: {load.verbatim}", *load.remarks]
+
+
+def flagged(table: pd.DataFrame, scenario: Scenario, plain: PlainCells | None = None) -> pd.DataFrame:
+    """Add the remarks of each workload to the warnings of its comparisons, and where writes were plain."""
+    remarks, plain = {load.name: load.remarks for load in scenario.workload if load.remarks}, plain or {}
+    if not (remarks or plain) or table.empty:
+        return table
+    warnings = [
+        "; ".join(
+            filter(None, [row["warnings"] or "", *remarks.get(row["workload"], ()), _plain(row, plain)])
+        )
+        for row in table.fillna({"warnings": ""}).to_dict("records")
+    ]
+    return table.assign(warnings=warnings)
+
+
+def _plain(row: Mapping[Any, Any], plain: PlainCells) -> str:
+    """Say which arms of a comparison wrote plainly what was to be durable; empty where none did."""
+    cells = [(row[role], row["workload"]) for role in ("arm", "base_arm")] if plain else []
+    arms = [cell[0] for cell in cells if cell in plain]
+    words = "; ".join(dict.fromkeys(plain[cell] for cell in cells if cell in plain))
+    return f"{BOTH_ARMS if len(arms) == 2 else f'{arms[0]} alone'}: {words}" if arms else ""
+
+
+def plain_cells(scenario: Scenario, trials: pd.DataFrame, guest: pd.DataFrame) -> PlainCells:
+    """Say of each cell (arm, workload) that was to write durably, and did not, why."""
+    syncs = {load.name: load.sync for load in scenario.workload}
+    cells = totals.plain_cells(trials, guest)
+    return {cell: totals.plain_words(syncs.get(cell[1]), engine) for cell, engine in cells.items()}
+
 
 _FACTS: tuple[Callable[[Workload], str], ...] = (
     lambda item: f"{item.threads} thread{'s' * (item.threads > 1)}",
@@ -93,7 +134,7 @@ def load_words(item: Workload, *, plain: bool = False) -> str:
 
 
 def is_plain(row: Row) -> bool:
-    """Whether both arms did plain writes where durable ones were asked for (`tool.flagged`)."""
+    """Whether both arms did plain writes where durable ones were asked for (`flagged`)."""
     return PLAIN_IN_BOTH in (row["warnings"] or "")
 
 

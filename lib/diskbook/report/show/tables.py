@@ -8,13 +8,14 @@ import pandas as pd
 
 from diskbook.design.grid import tail_needs
 from diskbook.design.held_rate import Start
-from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import GateStatus, Label, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import NONE, Notes, capital, escaped, figure
+from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, folded, table
-from diskbook.report.show.sentences import chosen, difference_words, sentence
+from diskbook.report.show.sentences import chosen, difference_words, more_measuring as outlooks, sentence
 from diskbook.stats import saturation
+from diskbook.stats.diagnosis import Diagnosis, Finding
 from diskbook.stats.percentiles import APART
 
 METRICS = {
@@ -42,8 +43,9 @@ def preformatted(text: str) -> Html:
     return Html(f"<pre>{escaped(text)}</pre>")
 
 
-def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, str]) -> Html:
-    """Every comparison with its ratio in both scopes and its verdict; reasons are footnotes."""
+def comparisons(a: Analysed) -> Html:
+    """Show every comparison with its ratio in both scopes and its verdict; reasons are footnotes."""
+    frame = a.comparisons
     if frame.empty:
         return Html("<p>The scenario names no comparison.</p>")
     notes = Notes()
@@ -56,9 +58,9 @@ def comparisons(frame: pd.DataFrame, words: dict[str, str], labels: dict[str, st
         rows.append(
             {
                 "Family": family,
-                "Load": _with_start(words[workload], picked[key].get("lat_start", ""))
+                "Load": _with_start(a.words[workload], picked[key].get("lat_start", ""))
                 + ("" if single else f": {METRICS.get(metric, metric)}"),
-                "Arms": f"{labels[arm]} / {labels[base_arm]}",
+                "Arms": f"{a.labels[arm]} / {a.labels[base_arm]}",
                 **_scopes(group, notes),
                 "Difference": difference_words(picked[key]),
                 "p, adjusted": _p_words(picked[key]["p_adjusted"]),
@@ -120,15 +122,16 @@ def _ratio_words(row: Mapping[Any, Any], notes: Notes) -> str:
     return f"{quantities.change(row['ratio'], row['ci_low'], row['ci_high'], level)}{note}"
 
 
-def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Each stratum apart: replicates of one VM zone and nearest zone are never pooled with others."""
+def strata(a: Analysed) -> Html:
+    """Show each stratum apart: replicates of one VM zone and nearest zone are never pooled with others."""
+    frame = a.compared.strata
     if frame.empty:
         return Html("<p>All replicates are of one stratum: there is nothing to tell apart.</p>")
     notes = Notes()
     rows = [
         {
-            "Load": words[row["workload"]],
-            "Arms": f"{labels[row['arm']]} / {labels[row['base_arm']]}",
+            "Load": a.words[row["workload"]],
+            "Arms": f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}",
             "Stratum": row["stratum"],
             "Replicates": row["n_replicates"],
             "Ratio": _ratio_words({**row, "warnings": row["reason"]}, notes),
@@ -138,8 +141,9 @@ def strata(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -
     return table(rows, "Ratios by stratum, disks like these", notes)
 
 
-def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Gates: how often each passed, and every one that did not, with cause and remedy."""
+def gates(a: Analysed) -> Html:
+    """Show how often each gate passed, and every one that did not, with cause and remedy."""
+    frame = a.gates
     counts = frame.groupby(["gate", "status"], sort=False).size().unstack(fill_value=0)
     counts = counts.reindex(columns=list(GateStatus), fill_value=0).reset_index()
     counts = counts.rename(columns={"gate": "Gate"})
@@ -149,7 +153,7 @@ def gates(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) ->
             "Gate": open_["gate"],
             "Status": open_["status"],
             "Comparison": [
-                f"{labels[arm]} / {labels[base]}, {words[load]}"
+                f"{a.labels[arm]} / {a.labels[base]}, {a.words[load]}"
                 for arm, base, load in zip(open_["arm"], open_["base_arm"], open_["workload"], strict=True)
             ],
             "Cause": open_["cause"],
@@ -167,11 +171,12 @@ def listed(names: pd.Series) -> str:
     return "; ".join(names) if len(names) <= 3 else f"{len(names)} comparisons"
 
 
-def cells(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Every cell with its label: below cap, on a limit and on which, or in a queue, with the evidence.
+def cells(a: Analysed) -> Html:
+    """Show every cell with its label: below cap, on a limit and on which, or in a queue, with the evidence.
 
     Below it stands what else is known of the limits, where `throttle.with_evidence` added that.
     """
+    frame, labels, words = a.cells, a.labels, a.words
     order = frame["arm"].map(list(labels).index) * len(words) + frame["workload"].map(list(words).index)
     frame = frame.iloc[order.argsort(kind="stable")]
     notes = Notes()
@@ -241,21 +246,21 @@ def _limited(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str])
 _BELOW = [Label.BELOW_CAP, Label.LIMIT_NOT_KNOWN, Label.UNASSESSED]
 
 
-def percentiles(
-    frame: pd.DataFrame, cells: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
-) -> Html:
-    """Percentiles of cells below caps, of a typical trial and of all I/Os, as far as there are I/Os enough.
+def percentiles(a: Analysed) -> Html:
+    """Show percentiles of cells below caps, of a typical trial and of all I/Os, where there are enough I/Os.
 
     Footnotes mark where the two disagree, and cells of which nothing tells whether they wait in a queue. Deep
     cells that may sit on a limit are left out.
     """
-    below = cells.loc[cells["label"].isin(_BELOW) & ~saturation.is_open(cells), ["arm", "workload", "label"]]
-    frame = frame.merge(below, on=["arm", "workload"])
+    cells = a.cells
+    kept = cells["label"].isin(_BELOW) & ~saturation.is_open(cells)
+    below = cells.loc[kept, ["arm", "workload", "label"]]
+    frame = a.percentiles.merge(below, on=["arm", "workload"])
     notes = Notes()
     rows = []
     for key, group in frame.groupby(["workload", "direction", "arm", "start", "label"], sort=False):
         workload, direction, arm, start, label = map(str, key)
-        cell = {"Load": words[workload], "Direction": direction, "Arm": labels[arm]}
+        cell = {"Load": a.words[workload], "Direction": direction, "Arm": a.labels[arm]}
         last = {"Counted": start, "Note": notes.mark(_QUEUE) if label == Label.UNASSESSED else ""}
         of_cell = group.to_dict("records")
         kinds = {
@@ -292,12 +297,12 @@ def _bounded(value: float, start: str) -> str:
     return at_least(value) if start == Start.SENT else figure(value)
 
 
-def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Ratios of the percentiles of a typical trial, one row a comparison; reasons are footnotes.
+def percentile_ratios(a: Analysed) -> Html:
+    """Show ratios of the percentiles of a typical trial, one row a comparison; reasons are footnotes.
 
     That of all I/Os stands beside where it is another, or the only one.
     """
-    notes = Notes()
+    notes, frame = Notes(), a.percentile_ratios
     rows = []
     keys = ["arm", "base_arm", "workload", "direction", "scope", "nearest_zone"]
     known = frame[["ratio", "all_ios_ratio"]].notna().any(axis=1).groupby(frame["quantile"]).transform("any")
@@ -308,8 +313,8 @@ def percentile_ratios(frame: pd.DataFrame, labels: dict[str, str], words: dict[s
             + _all_ios_ratio(row, notes)
             for row in group.to_dict("records")
         }
-        arms = f"{labels[arm]} / {labels[base_arm]}"
-        load = _with_start(words[workload], group["start"].iloc[0])
+        arms = f"{a.labels[arm]} / {a.labels[base_arm]}"
+        load = _with_start(a.words[workload], group["start"].iloc[0])
         rows.append({"Load": load, "Arms": arms, "Scope": Scope(scope).words(zone), **shown})
     caption = "Ratios of the percentiles of a typical trial, from pairs of trials within blocks"
     return table(rows, caption, notes)
@@ -324,13 +329,13 @@ def _all_ios_ratio(row: Mapping[Any, Any], notes: Notes) -> str:
     return f"; of all I/Os {quantities.change(row['all_ios_ratio'])}{note}"
 
 
-def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]) -> Html:
-    """Published figures beside measured ones; what each supports is a footnote."""
-    notes = Notes()
+def published(a: Analysed) -> Html:
+    """Show published figures beside measured ones; what each supports is a footnote."""
+    notes, frame = Notes(), a.published
     rows = pd.DataFrame(
         {
             "Published": frame["published"],
-            "Load": frame["load"].map(words),
+            "Load": frame["load"].map(a.words),
             "Value": [
                 f"{printed} = {value:,.1f} {unit}" if printed else f"{value:,.10g} {unit}"
                 for printed, value, unit in zip(frame["printed"], frame["value"], frame["unit"], strict=True)
@@ -348,8 +353,33 @@ def published(frame: pd.DataFrame, labels: dict[str, str], words: dict[str, str]
     return table(rows, "Published figures beside the measured medians", notes)
 
 
-def capped(frame: pd.DataFrame, scenario: Scenario) -> Html:
+def capped(a: Analysed) -> Html:
     """Say why comparisons of cells on a limit, known or not, have no latency ratio."""
-    queues = frame["verdict"].isin([Verdict.CAPPED, Verdict.SATURATED])
-    rows = chosen(frame[queues]).to_dict("records")
-    return bullets([sentence(row, scenario) for row in rows] or ["no comparison sits on a cap"])
+    queues = a.comparisons["verdict"].isin([Verdict.CAPPED, Verdict.SATURATED])
+    rows = chosen(a.comparisons[queues]).to_dict("records")
+    return bullets([sentence(row, a.scenario) for row in rows] or ["no comparison sits on a cap"])
+
+
+def throttled(a: Analysed, findings: Sequence[Finding]) -> Html:
+    """Count the cells of each verdict of a diagnosis; folded, each cell with what holds it and what helps."""
+    if not findings:
+        return Html("<p>Nothing was measured yet.</p>")
+    verdicts = [finding.verdict for finding in findings]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in Diagnosis if verdict in verdicts)
+    rows = [
+        {
+            "Arm": a.labels.get(finding.arm, finding.arm),
+            "Load": a.words.get(finding.workload, finding.workload),
+            "Verdict": str(finding.verdict),
+            "Why": finding.cause[:1].upper() + finding.cause[1:],
+            "What helps": finding.remedy,
+        }
+        for finding in findings
+    ]
+    total = f"Of {len(findings)} cell{'s' * (len(findings) != 1)}: {counts}."
+    return Html(f"<p>{escaped(total)}</p>{folded('Cell by cell', table(rows, 'What holds each cell'))}")
+
+
+def more_measuring(a: Analysed) -> Html:
+    """Say what more blocks, or more replicates, would bring; and another replicate, with its cost."""
+    return bullets(outlooks(a.comparisons, a.scenario, a.replicate_cost))

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 from diskbook.facts.errors import DiskbookError
-from diskbook.report.analysis.published import claims, figures as published
+from diskbook.report.analysis import published, published_claims
 
 
 @pytest.fixture(scope="module")
 def judged() -> pd.DataFrame:
-    return claims.judge(published.assess(published.read()))
+    return published_claims.judge(published.assess(published.read()))
 
 
 def test_every_claim_of_the_five_articles_is_judged(judged: pd.DataFrame) -> None:
@@ -22,11 +22,13 @@ def test_every_claim_of_the_five_articles_is_judged(judged: pd.DataFrame) -> Non
         "disk-options": 5,
         "nested-resiliency": 13,
     }
-    assert set(judged["verdict"]) == set(claims.ClaimVerdict) and (judged["why"].str.len() > 10).all()
+    assert (
+        set(judged["verdict"]) == set(published_claims.ClaimVerdict) and (judged["why"].str.len() > 10).all()
+    )
 
 
 def test_no_rule_is_without_its_claim(judged: pd.DataFrame) -> None:
-    for article, start in claims.judges():
+    for article, start in published_claims.judges():
         of_article = judged.loc[judged["article"] == article, "claim"]
         assert of_article.str.startswith(start).sum() == 1, start
 
@@ -81,7 +83,7 @@ def test_a_verdict_follows_the_numbers() -> None:
     figures.loc[shared & (figures["metric"] == "iops"), "value"] /= 2
     figures.loc[shared & (figures["metric"] == "lat_mean"), "value"] *= 2
     figures["value"] = figures["value"].mask(figures["note"] == "drive L", 0.9)
-    judged = claims.judge(published.assess(figures)).set_index("claim")["verdict"]
+    judged = published_claims.judge(published.assess(figures)).set_index("claim")["verdict"]
     assert judged["2 % overhead"] == "supported"
     assert judged[judged.index.str.startswith("25 % more")].tolist() == ["not supported"]  # another machine
     assert set(judged[judged.index.str.startswith("accelerated networking")]) == {"supported"}
@@ -90,4 +92,4 @@ def test_a_verdict_follows_the_numbers() -> None:
 def test_a_claim_that_nothing_judges_is_one_sentence() -> None:
     unknown = pd.DataFrame({"article": ["zone-disks"], "claim": ["disks are blue"]})
     with pytest.raises(DiskbookError, match=r"no rule judges the claim 'disks are blue' of zone-disks"):
-        claims.judge(published.assess(published.read()), unknown)
+        published_claims.judge(published.assess(published.read()), unknown)

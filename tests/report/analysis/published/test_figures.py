@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.report import figures
-from diskbook.report.analysis import run as analysis_run
-from diskbook.report.analysis.published import (
-    claims,
-    compared,
-    figures as published,
-    support,
-    tables as published_tables,
-)
+from diskbook.report.analysis import published, published_claims, published_compared, run as analysis_run
 from diskbook.report.show import tables as show_tables
 from diskbook.stats import limits
 from support import synthetic
@@ -165,14 +160,14 @@ def test_an_article_without_numbers() -> None:
     ],
 )
 def test_limits_of_a_disk_named_in_words(disk: str, redundancy: str, options: str, expected: tuple) -> None:
-    found = support.disk_limits(disk, redundancy, options)
+    found = published.disk_limits(disk, redundancy, options)
     assert found and (found.iops, found.mb_s, found.burst_iops) == expected
 
 
 def test_an_unknown_disk_has_no_limits() -> None:
-    assert support.disk_limits("P31", "LRS", "none") is None
+    assert published.disk_limits("P31", "LRS", "none") is None
     row = {"disk": "", "redundancy": "", "options": "", "vm_size": "no such", "write_pct": "0"}
-    assert pd.Series(support.caps(row)).isna().all()
+    assert pd.Series(published.caps(row)).isna().all()
 
 
 @pytest.mark.parametrize(
@@ -189,7 +184,9 @@ def test_beside_measured(
     trials, _, series = synthetic.tables()
     scenario = scenario_file.load("zone-disks", "quick")
     zone_disks = assessed[assessed["article"] == "zone-disks"]
-    found = compared.beside(zone_disks, limits.label_cells(trials, series), scenario, provenance, calibrated)
+    found = published_compared.beside(
+        zone_disks, limits.label_cells(trials, series), scenario, provenance, calibrated
+    )
     assert len(found) == 16 and set(found["verdict"]) == verdicts
     row = found[(found["arm"] == "zrs-z3") & (found["load"] == "randwrite-qd1")].iloc[0]
     assert row["value"] == 4.8 and row["ratio"] == pytest.approx(1, abs=0.06)
@@ -216,7 +213,7 @@ def cells_of_the_sample(article: str) -> pd.DataFrame:
 
 
 def beside_cells(assessed: pd.DataFrame, article: str, cells: pd.DataFrame) -> pd.DataFrame:
-    return compared.beside(
+    return published_compared.beside(
         assessed[assessed["article"] == article], cells, scenario_file.load(article, "quick"), "emulated"
     )
 
@@ -227,7 +224,12 @@ def test_every_figure_of_both_articles_stands_beside_ours(
     for article, found in (("shared-zrs", shared_zrs), ("disk-options", disk_options)):
         assert len(found) == (assessed["article"] == article).sum()
         kinds = set(found["verdict"].str.partition(":")[0])
-        known = {compared.ARTEFACT, compared.CALIBRATION, compared.DERIVED, compared.NOT_COMPARABLE}
+        known = {
+            published_compared.ARTEFACT,
+            published_compared.CALIBRATION,
+            published_compared.DERIVED,
+            published_compared.NOT_COMPARABLE,
+        }
         assert kinds <= known and not found.isna().any(axis=None)
 
 
@@ -258,7 +260,9 @@ def test_a_rate_below_every_limit_is_not_compared_with_one_on_it(assessed: pd.Da
 
 def test_stated_limits_stand_beside_the_highest_rate(disk_options: pd.DataFrame) -> None:
     stated = disk_options[disk_options["published"].str.endswith("stated limit")]
-    assert stated["value"].tolist() == [40_000, 800, 10_000] and set(stated["verdict"]) == {compared.ENFORCED}
+    assert stated["value"].tolist() == [40_000, 800, 10_000] and set(stated["verdict"]) == {
+        published_compared.ENFORCED
+    }
     assert stated["measured"].to_numpy() == pytest.approx([40_000, 800, 10_000], rel=0.05)
     assert not stated["arm"].eq("d-all-and-cache").any()  # its cache passes the limit by
 
@@ -269,26 +273,28 @@ def test_a_set_up_is_in_words_and_has_its_printed_value(disk_options: pd.DataFra
         318.77, abs=0.01
     )
     assert "101 % if the limit counts MiB as well" in row["supports"]
-    shown = show_tables.published(disk_options, {}, {name: name for name in disk_options["load"]})
+    shown = show_tables.published(
+        SimpleNamespace(published=disk_options, words={name: name for name in disk_options["load"]})
+    )
     assert "304 MiB/s = 318.8 MB/s" in shown and "5,101 IOPS" in shown
 
 
 def test_only_arms_that_were_measured_are_shown(assessed: pd.DataFrame) -> None:
     trials = synthetic.tables(n_blocks=1)[0]
     cells = limits.label_cells(trials[trials["arm"] == "lrs-z1"])
-    found = compared.beside(assessed, cells, scenario_file.load("zone-disks", "quick"), "emulated")
+    found = published_compared.beside(assessed, cells, scenario_file.load("zone-disks", "quick"), "emulated")
     assert set(found["arm"]) == {"lrs-z1"} and len(found) == 4
 
 
 def test_every_figure_and_claim_is_shown(assessed: pd.DataFrame) -> None:
-    judged = claims.judge(assessed)
-    shown = "".join(published_tables.figures_of(assessed, name) for name in assessed["article"].unique())
+    judged = published_claims.judge(assessed)
+    shown = "".join(published_claims.figures_of(assessed, name) for name in assessed["article"].unique())
     assert shown.count("<tr>") == len(assessed) + 5 and shown.count("(published)</caption>") == 5
     assert "40 outstanding / 5,100 IOPS = 7.84 ms" in shown and "nan" not in shown.lower()
-    said = published_tables.claims_of(judged, "shared-zrs")
+    said = published_claims.claims_of(judged, "shared-zrs")
     assert said.count("<tr>") == 7 and "Capped" in said and "+23 %" in said
-    counts = published_tables.verdict_counts(judged)
-    assert all(f">{verdict}</th>" in counts for verdict in claims.ClaimVerdict)
+    counts = published_claims.verdict_counts(judged)
+    assert all(f">{verdict}</th>" in counts for verdict in published_claims.ClaimVerdict)
 
 
 def test_the_figure_of_shares_counts_what_it_draws(assessed: pd.DataFrame) -> None:
@@ -311,7 +317,7 @@ def test_figures_of_volumes_stand_beside_arms_on_such_volumes(assessed: pd.DataF
         for name in loads
     ]
     scenario = scenario_file.load("s2d-azure", "quick")
-    beside = compared.beside(assessed, pd.DataFrame(rows), scenario, "azure")
+    beside = published_compared.beside(assessed, pd.DataFrame(rows), scenario, "azure")
     of_article = beside[beside["published"].str.contains("LRS")]
     assert set(of_article["arm"]) == {"ss-4", "s2d-3"}
     values = {(row.arm, row.load, row.value) for row in of_article.itertuples()}

@@ -16,7 +16,7 @@ from diskbook.clusters.design.volume_rules import NESTED_DISKS
 from diskbook.design.vocabulary import Label, Provenance, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.units import KIB
-from diskbook.report.analysis.published.claims import ClaimVerdict, Finding
+from diskbook.report.analysis.published_claims import ClaimVerdict, Finding
 from diskbook.report.show import sentences
 from diskbook.report.show.analysed import Analysed
 

@@ -3,7 +3,8 @@
 The claims are those of published-setups.csv.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,9 @@ import pandas as pd
 
 from diskbook.facts import neighbours, paths, quantities
 from diskbook.facts.errors import DiskbookError
-from diskbook.report.analysis.published import support
+from diskbook.facts.table_writers import Notes, capital
+from diskbook.report.analysis import published
+from diskbook.report.show.html import Html, table
 
 
 class ClaimVerdict(StrEnum):
@@ -60,7 +63,7 @@ def read(folder: Path = paths.REFERENCE) -> pd.DataFrame:
 def judge(assessed: pd.DataFrame, claims: pd.DataFrame | None = None) -> pd.DataFrame:
     """Judge every claim by the figures of its article.
 
-    - `assessed`: from `diskbook.report.analysis.published.figures.assess`, of all articles.
+    - `assessed`: from `diskbook.report.analysis.published.assess`, of all articles.
     - `claims`: from `read`, which is the default.
 
     Returns `article`, `claim`, `verdict` (a `ClaimVerdict`), `why` (a sentence).
@@ -87,7 +90,7 @@ def _judge(article: str, claim: str, assessed: pd.DataFrame) -> Finding:
             return (ClaimVerdict.NOT_MEASURED, answer) if isinstance(answer, str) else answer(figures)
     raise DiskbookError(
         f"published-setups.csv: no rule judges the claim '{claim}' of {article}; "
-        "add one to diskbook.report.analysis.published.claims.JUDGES"
+        "add one to diskbook.report.analysis.published_claims.JUDGES"
     )
 
 
@@ -128,7 +131,7 @@ def _remote_zone(figures: pd.DataFrame) -> Finding:
     ratio = f"remote ZRS / LRS: {far['base']:.2f} / {lrs['base']:.2f} ms is {times}"
     if not lrs["on_cap"]:
         return ClaimVerdict.NOT_SUPPORTED, f"{ratio}; one run, {_ANOTHER_MACHINE}"
-    another = support.suspected_limit(far, figures)
+    another = published.suspected_limit(far, figures)
     again = quantities.change(far["base"] / near["base"])
     return ClaimVerdict.CAPPED, (
         f"{ratio}, but the baseline is capped: a lower bound at best ({again} against ZRS in the same zone, "
@@ -200,7 +203,7 @@ def _same_iops(figures: pd.DataFrame) -> Finding:
 
 def _vm_caps(figures: pd.DataFrame) -> Finding:
     burst = one_figure(figures, metric="vm_burst_cap_iops", vm_size="Standard_E2as_v5")
-    base = support.caps(burst)["cap_vm_iops"]
+    base = published.caps(burst)["cap_vm_iops"]
     largest = one_figure(figures, drive="K", metric="iops")
     return ClaimVerdict.NOT_MEASURED, (
         f"no rate on that size is printed; its burst limit is {burst['base']:,.0f} IOPS, and {base:,.0f} is "
@@ -227,7 +230,10 @@ def _accelerated(figures: pd.DataFrame) -> Finding:
 def _lowest_access(figures: pd.DataFrame) -> Finding:
     rows = figures[figures["metric"] == "access_time"].sort_values("base")
     lowest, newer = rows.iloc[0], rows["disk"].str.endswith("v2")
-    v2, others = rows.loc[newer, "base"], rows[~newer & ~rows["options"].str.contains(support.CACHED)]["base"]
+    v2, others = (
+        rows.loc[newer, "base"],
+        rows[~newer & ~rows["options"].str.contains(published.CACHED)]["base"],
+    )
     return ClaimVerdict.SUPPORTED if lowest["disk"].endswith("v2") else ClaimVerdict.NOT_SUPPORTED, (
         f"the lowest is {lowest['base']:g} ms on {lowest['disk']} ({lowest['options']}); without a "
         f"cache v2 has {v2.min():g} to {v2.max():g} ms against {others.min():g} to {others.max():g}, but v2 "
@@ -272,3 +278,80 @@ JUDGES: dict[tuple[str, str], Judge | str] = {
     ("disk-options", "bursting and performance plus add up"): _add_up,
 }
 """What judges each claim, by article and the claim's first words: a function, or why nothing was measured."""
+
+
+WORDS = {
+    "iops": "IOPS",
+    "lat_mean": "mean latency",
+    "lat_min": "minimum",
+    **dict.fromkeys(("cap_iops", "cap_throughput"), "disk limit"),
+    **dict.fromkeys(("vm_cap_iops", "vm_cap_throughput"), "VM limit"),
+    **dict.fromkeys(("vm_burst_cap_iops", "vm_burst_cap_throughput"), "VM burst limit"),
+}
+DECIMALS = {"ms": 3, "MB/s": 1}
+
+
+def figures_of(assessed: pd.DataFrame, article: str) -> Html:
+    """Every published figure of an article in base units, with its limit; what it supports is a footnote.
+
+    A set-up is named once, in the first of its rows.
+    """
+    notes = Notes()
+    rows: list[dict[str, str]] = []
+    setup = ""
+    for row in assessed[assessed["article"] == article].to_dict("records"):
+        before, setup = setup, _setup(row)
+        rows.append({"Set-up": "" if setup == before else setup, **_figure_cells(row, notes)})
+    caption = f"{len(rows)} figures of {article} (published)"
+    return table(rows, caption, notes)
+
+
+def _figure_cells(row: Mapping[Any, Any], notes: Notes) -> dict[str, str]:
+    """One published figure, cell by cell."""
+    base = f"{row['base']:,.{DECIMALS.get(row['unit'], 0)}f} {row['unit']}"
+    share = "" if math.isnan(row["share"]) else f", {100 * row['share']:.0f} %"
+    operation = {"0": "read", "100": "write"}.get(row["write_pct"], "")
+    return {
+        "Load": " ".join(filter(None, [row["block_size"], row["pattern"], operation])),
+        "Depth": row["outstanding_total"],
+        "What": WORDS.get(row["metric"], row["metric"].replace("_", " ")),
+        "Printed": f"{row['printed']} {row['unit_as_printed']}".strip(),
+        "Base units": "" if math.isnan(row["base"]) else base,
+        "Little's law": row["little"],
+        "Of the limit": f"{row['label']}{share}",
+        "Supports": notes.mark(row["supports"]),
+    }
+
+
+def _setup(row: Mapping[Any, Any]) -> str:
+    """Disk, redundancy, zone and options in one line; a zone that was assumed is left out."""
+    options = "" if row["options"] == "none" else row["options"]
+    zone = "" if "disk_zone_relation" in row["assumed"] else row["disk_zone_relation"]
+    disk = " ".join(filter(None, [row["disk"], row["redundancy"]]))
+    return ", ".join(filter(None, [disk or row["vm_size"], zone if disk else "", options]))
+
+
+def claims_of(
+    judged: pd.DataFrame, article: str, here: Mapping[str, str] | None = None, provenance: str = ""
+) -> Html:
+    """Claims of an article with verdict and reason; and with what a run says of each."""
+    # Answers of a run are named by the first words of a claim.
+    frame = judged.loc[judged["article"] == article, ["claim", "verdict", "why"]]
+    names = {"claim": "Claim", "verdict": "Verdict", "why": "Why"}
+    if here is None:
+        return table(frame.rename(columns=names).map(capital), f"Claims of {article} (published)")
+    own = f"Here ({provenance})"
+    frame[own] = [_answer(claim, here) for claim in frame["claim"]]
+    caption = f"Claims of {article} (published), and what this run says of them ({provenance})"
+    return table(frame.rename(columns=names).map(capital), caption)
+
+
+def _answer(claim: str, here: Mapping[str, str]) -> str:
+    return next((answer for start, answer in here.items() if claim.startswith(start)), "nothing")
+
+
+def verdict_counts(judged: pd.DataFrame) -> Html:
+    """How many claims of each article get which verdict."""
+    counts = judged.groupby(["article", "verdict"], sort=False).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=list(ClaimVerdict), fill_value=0).reset_index()
+    return table(counts.rename(columns={"article": "Article"}), "Claims by verdict (published)")

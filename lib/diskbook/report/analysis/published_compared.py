@@ -16,7 +16,7 @@ from diskbook.design import arm_words
 from diskbook.design.model import Arm, Disk, Scenario, Workload
 from diskbook.design.vocabulary import Label, Provenance
 from diskbook.facts import quantities
-from diskbook.report.analysis.published import support
+from diskbook.report.analysis import published
 from diskbook.stats import limits
 
 CALIBRATION = "calibration input"
@@ -126,7 +126,7 @@ def _emulated(row: Mapping[Any, Any], cell: Mapping[Any, Any], ratio: float) -> 
         return DERIVED
     if alike or _is_of_one_zone(row):
         return CALIBRATION
-    return f"{NOT_COMPARABLE}: {support.between_limits(row) or _distance(ratio)}"
+    return f"{NOT_COMPARABLE}: {published.between_limits(row) or _distance(ratio)}"
 
 
 def _distance(ratio: float) -> str:
@@ -139,7 +139,7 @@ def _other_limit(row: Mapping[Any, Any], cell: Mapping[Any, Any]) -> str:
         return ""
     ours, names = limits.limit_words(cell), limits.limit_names(cell)
     if not row["on_cap"]:
-        where = support.between_limits(row) or "below the limits known"
+        where = published.between_limits(row) or "below the limits known"
         return f"it lies {where}, ours sits on the {ours}"
     return (
         ""
@@ -171,7 +171,7 @@ def _highest(
     row: Mapping[Any, Any], scenario: Scenario, measured: Mapping[Any, Any]
 ) -> tuple[str, str] | None:
     """Cell of the highest rate past the host cache on a machine of the size whose limit is stated."""
-    if row["label"] != Label.STATED or row["metric"] not in support.LIMITS_STATED:
+    if row["label"] != Label.STATED or row["metric"] not in published.LIMITS_STATED:
         return None
     if not row["metric"].startswith("vm_"):
         return None

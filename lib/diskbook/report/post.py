@@ -1,4 +1,4 @@
-"""A run's post as Markdown: answer, two figures, a table, method, limits, and how to do it again."""
+"""`diskbook post`: a run as Markdown that a writer would send to an editor, with two figures next to it."""
 
 import json
 import re
@@ -14,10 +14,10 @@ from diskbook.facts import paths, table_writers
 from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.facts.files import write_atomic
 from diskbook.facts.table_writers import Table, markdown_escaped as escaped
+from diskbook.report import post_words
 from diskbook.report.analysis import write as analysis_write
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture, as_png, as_svg, data_csv
-from diskbook.report.post import answer, method
 from diskbook.report.show import locations
 from diskbook.results.run import Run
 
@@ -48,24 +48,24 @@ def post(a: Analysis, pictures: Sequence[Picture], folder: str) -> str:
     - `pictures`: its figures, as `chosen` picks them.
     - `folder`: name of their folder.
     """
-    title, opening = answer.title(a), answer.opening(a)
+    title, opening = post_words.title(a), post_words.opening(a)
     parts = [
         f"---\ntitle: {json.dumps(visible(title), ensure_ascii=False)}\n"
-        f"description: {json.dumps(visible(answer.first(a)), ensure_ascii=False)}\n---",
+        f"description: {json.dumps(visible(post_words.first(a)), ensure_ascii=False)}\n---",
         f"# {escaped(title)}",
         *(escaped(words) for words in opening[:-1]),
-        escaped(f"{opening[-1]} {method.provenance(a)}".strip()),
+        escaped(f"{opening[-1]} {post_words.provenance(a)}".strip()),
         f"The question was: *{escaped(a.scenario.scenario.question)}*",
-        *(escaped(words) for words in answer.paragraphs(a)),
-        bullets([escaped(words) for words in answer.others(a)]),
+        *(escaped(words) for words in post_words.paragraphs(a)),
+        bullets([escaped(words) for words in post_words.others(a)]),
         *_of_limits(a),
         *(part for number, picture in enumerate(pictures, 1) for part in _figure(number, picture, folder)),
         "The numbers in one table:",
         table_writers.markdown(Table.of(*_table(a))),
         "## Method",
-        numbered([escaped(line) for line in method.lines(a)]),
+        numbered([escaped(line) for line in post_words.lines(a)]),
         "## Limits",
-        bullets([escaped(line) for line in method.limits(a)]),
+        bullets([escaped(line) for line in post_words.limits(a)]),
         "## Measure it again",
         *_again(a),
         f"*{escaped(_source(a))}*",
@@ -98,7 +98,7 @@ def chosen(a: Analysis, pictures: Sequence[Picture], names: Sequence[str] = ()) 
 
 
 def _of_limits(a: Analysis) -> list[str]:
-    lines = answer.of_limits(a)
+    lines = post_words.of_limits(a)
     if not lines:
         return []
     return [
@@ -123,11 +123,11 @@ def _figure(number: int, picture: Picture, folder: str) -> list[str]:
 def _table(a: Analysis) -> tuple[pd.DataFrame, str]:
     """The scenario's own table of a post, where its module has one, else that of the headlines."""
     own: Any = getattr(a.module, "post_table", None)
-    return own(a) if callable(own) else answer.table(a)
+    return own(a) if callable(own) else post_words.table(a)
 
 
 def _again(a: Analysis) -> list[str]:
-    parts = ["In a clone of the workbook, after `make setup`:", code(*method.again(a))]
+    parts = ["In a clone of the workbook, after `make setup`:", code(*post_words.again(a))]
     if a.provenance == Provenance.EMULATED and a.scenario.name in scenario_file.names():
         name = a.scenario.name
         azure = [f"diskbook {word} {name} --cloud azure --preset standard" for word in ("plan", "run")]

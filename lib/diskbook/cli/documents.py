@@ -33,6 +33,9 @@ class Document(Record):
     COMMAND: ClassVar[str]
     VERSION: ClassVar[int] = 1
 
+    def __init_subclass__(cls, *, command: str) -> None:
+        cls.COMMAND = command
+
     @classmethod
     def schema_name(cls) -> str:
         """Command and version, as the key `schema` names them."""
@@ -69,10 +72,8 @@ class RunRow(Record):
     standing: str = Field(description='what stands, and until when; "" where nothing does')
 
 
-class Overview(Document):
+class Overview(Document, command="list"):
     """Scenarios, emulator profiles and runs."""
-
-    COMMAND: ClassVar[str] = "list"
 
     scenarios: list[ScenarioRow]
     profiles: list[str] = Field(description="of the emulator")
@@ -96,10 +97,8 @@ class CellRow(Record):
     platform: str = Field(description="evidence of the platform's metrics, or why there is none")
 
 
-class Why(Document):
+class Why(Document, command="why"):
     """What throttles the cells of a run."""
-
-    COMMAND: ClassVar[str] = "why"
 
     run: str
     provenance: str
@@ -128,10 +127,8 @@ class ComparisonRow(Record):
     missing: list[PointRow]
 
 
-class Protocol(Document):
+class Protocol(Document, command="why-protocol"):
     """What the comparisons of a run lack of docs/reference/protocol.md."""
-
-    COMMAND: ClassVar[str] = "why-protocol"
 
     run: str
     provenance: str
@@ -161,10 +158,8 @@ class Judged(Record):
     verdict: str
 
 
-class Report(Document):
+class Report(Document, command="report"):
     """The analysed run: its answer, its comparisons, its report."""
-
-    COMMAND: ClassVar[str] = "report"
 
     run: str
     provenance: str
@@ -174,10 +169,8 @@ class Report(Document):
     comparisons: list[Judged]
 
 
-class Tables(Document):
+class Tables(Document, command="tables"):
     """Tables that were rebuilt, with their number of rows."""
-
-    COMMAND: ClassVar[str] = "tables"
 
     run: str
     n_trials: int = Field(description="rows of trials")
@@ -185,10 +178,8 @@ class Tables(Document):
     n_series: int = Field(description="rows of series")
 
 
-class Import(Document):
+class Import(Document, command="import"):
     """What was imported, or would be."""
-
-    COMMAND: ClassVar[str] = "import"
 
     run: str
     written: bool = Field(description="false with --dry-run")
@@ -219,10 +210,8 @@ class LeftoverRow(Record):
     goes: bool
 
 
-class Sweep(Document):
+class Sweep(Document, command="sweep"):
     """What runs have left; with --delete before it is deleted."""
-
-    COMMAND: ClassVar[str] = "sweep"
 
     groups: list[GroupRow]
     here: list[LeftoverRow]
@@ -242,10 +231,8 @@ class StoredRow(Record):
     faults: list[str]
 
 
-class Verify(Document):
+class Verify(Document, command="verify"):
     """The files of a store, each compared with its hash."""
-
-    COMMAND: ClassVar[str] = "verify"
 
     runs: list[StoredRow]
     n_faults: int
@@ -333,10 +320,8 @@ class FailOver(Record):
     words: str
 
 
-class Compare(Document):
+class Compare(Document, command="compare"):
     """Runs compared with the first of them."""
-
-    COMMAND: ClassVar[str] = "compare"
 
     provenance: str
     runs: list[ComparedRun]
@@ -382,10 +367,8 @@ class LeftOutRuns(Record):
     why: str
 
 
-class CompareRuns(Document):
+class CompareRuns(Document, command="compare-scenario"):
     """One scenario over all its runs (`compare --scenario`)."""
-
-    COMMAND: ClassVar[str] = "compare-scenario"
 
     scenario: str
     provenance: str
@@ -397,10 +380,8 @@ class CompareRuns(Document):
     left_out: list[LeftOutRuns]
 
 
-class Catalog(Document):
+class Catalog(Document, command="catalog"):
     """The rebuilt catalogue, with its number of rows."""
-
-    COMMAND: ClassVar[str] = "catalog"
 
     folder: str = Field(description="of the catalogue, or its address")
     n_runs: int
@@ -422,10 +403,8 @@ class BatchPlanRow(Record):
     prices: str = Field(description="where they are from")
 
 
-class BatchPlan(Document):
+class BatchPlan(Document, command="batch-plan"):
     """What a batch would cost and take (`batch --dry-run`)."""
-
-    COMMAND: ClassVar[str] = "batch-plan"
 
     batch: str
     runs: list[BatchPlanRow]
@@ -461,10 +440,8 @@ class BatchRow(Record):
     seconds: float
 
 
-class Batch(Document):
+class Batch(Document, command="batch"):
     """What a batch came to."""
-
-    COMMAND: ClassVar[str] = "batch"
 
     batch: str
     exit_code: int
@@ -487,10 +464,8 @@ class EmulatorRow(Record):
     endpoint: str = Field(description='"" unless it runs')
 
 
-class Emulators(Document):
+class Emulators(Document, command="emulator-status"):
     """The emulators of this user."""
-
-    COMMAND: ClassVar[str] = "emulator-status"
 
     emulators: list[EmulatorRow]
 
@@ -503,10 +478,8 @@ class CheckRow(Record):
     text: str = Field(description="what was seen, or what is wrong with its remedy")
 
 
-class Doctor(Document):
+class Doctor(Document, command="doctor"):
     """Whether all is there that a run needs."""
-
-    COMMAND: ClassVar[str] = "doctor"
 
     of: str = Field(description="what was looked at: scenario, preset and place")
     ok: bool
@@ -535,10 +508,8 @@ class NeedRow(Record):
     usd: float | None
 
 
-class Plan(Document):
+class Plan(Document, command="plan"):
     """What a run would be: design, time, price, and how many replicates it needs."""
-
-    COMMAND: ClassVar[str] = "plan"
 
     scenario: str
     preset: str
@@ -584,10 +555,8 @@ class SeenCap(Record):
     source: str
 
 
-class Limits(Document):
+class Limits(Document, command="limits"):
     """Documented disk limits of a VM size, and the caps that others saw."""
-
-    COMMAND: ClassVar[str] = "limits"
 
     rows: list[LimitRow]
     seen: list[SeenCap] = Field(description="measured by others")
@@ -635,10 +604,8 @@ class ExplainedRow(Record):
     limits: list[str] = Field(description="a sentence per limit")
 
 
-class Choose(Document):
+class Choose(Document, command="choose"):
     """Machines and disks that carry a load, cheapest first."""
-
-    COMMAND: ClassVar[str] = "choose"
 
     need: NeededRow
     trace: list[str] = Field(description="what was recorded, a line each")

@@ -217,45 +217,41 @@ def cost(estimate: Estimate, limit: float | None, cloud: str) -> str:
         notes.append(f"  inferred, not read: the price of {'; '.join(guessed)}")
     if estimate.unpriced:
         notes.append(f"  no price is known of {'; '.join(estimate.unpriced)}: it is not in the sum")
-    notes += _worst(estimate)
-    return "\n".join(
-        [f"{what}:", table_writers.text(table, 2, WIDTH), *notes, f"  {_limit(estimate, limit)}"]
-    )
-
-
-def _worst(estimate: Estimate) -> list[str]:
-    """What a run costs that is never torn down: until it expires, and each day after that."""
-    return [
+    notes += [
         f"  at worst: never torn down, it costs {estimate.worst_usd:.2f} USD until it expires after "
         f"{round(estimate.worst_hours, 1):g} h, and then "
         f"{estimate.usd_a_day_after:.2f} USD a day for what expiry does not end, until "
         "'diskbook sweep --delete'. Without outgoing traffic, taxes and discounts",
     ]
+    return "\n".join(
+        [f"{what}:", table_writers.text(table, 2, WIDTH), *notes, f"  {_limit(estimate, limit)}"]
+    )
 
 
-def random_pass(scenario: Scenario, estimate: Estimate) -> list[str]:
-    """What the random pass after the fill is of that: what stands meanwhile, by the hour."""
-    hours = sum(overwrite_s(scenario).values()) / 3600
-    if not hours:
-        return []
-    return [
-        f"  of it the random pass over the filled disks: about {hours * _hourly(estimate):.2f} USD; "
-        "design.no_overwrite leaves it out, with its reason"
-    ]
+def shares(scenario: Scenario, estimate: Estimate) -> list[str]:
+    """What parts of a run are of its cost: of its time, what stands meanwhile, by the hour."""
+    hourly = [(line, line.price) for line in estimate.lines if line.price and line.hours is not None]
+    usd_an_hour = sum(price.usd_per_hour * line.count for line, price in hourly)
+    random_pass, evidence, settling = (
+        [f"  of it {what}: about {seconds / 3600 * usd_an_hour:.2f} USD; {without}"] * bool(seconds)
+        for what, seconds, without in (
+            (
+                "the random pass over the filled disks",
+                sum(overwrite_s(scenario).values()),
+                "design.no_overwrite leaves it out, with its reason",
+            ),
+            ("the trials for evidence", expected.seconds(scenario), "design.evidence_s = 0 leaves them out"),
+            (
+                "settling after attaches",
+                settling_s(scenario),
+                "design.settle_s = 0 leaves it out, and the check for an attach effect with it",
+            ),
+        )
+    )
+    return [*random_pass, *evidence, *_other_placements(scenario, estimate), *settling]
 
 
-def evidence(scenario: Scenario, estimate: Estimate) -> list[str]:
-    """What the trials for metrics of the platform are of that."""
-    hours = expected.seconds(scenario) / 3600
-    if not hours:
-        return []
-    return [
-        f"  of it the trials for evidence: about {hours * _hourly(estimate):.2f} USD; "
-        "design.evidence_s = 0 leaves them out"
-    ]
-
-
-def other_placements(scenario: Scenario, estimate: Estimate) -> list[str]:
+def _other_placements(scenario: Scenario, estimate: Estimate) -> list[str]:
     """What the disks of other placements than the first cost, which are there to be compared with."""
     first, *others = schedule.placements(scenario).values()
     there = {scenario.arm_named(name).disk for name in first}
@@ -268,23 +264,6 @@ def other_placements(scenario: Scenario, estimate: Estimate) -> list[str]:
         f"  of it {', '.join(disk.name for disk in disks)}, to compare with in the other placements: about "
         f"{usd:.2f} USD"
     ]
-
-
-def settling(scenario: Scenario, estimate: Estimate) -> list[str]:
-    """What it costs that disks settle after an attach, with the trials that check for an attach effect."""
-    hours = settling_s(scenario) / 3600
-    if not hours:
-        return []
-    return [
-        f"  of it settling after attaches: about {hours * _hourly(estimate):.2f} USD; "
-        "design.settle_s = 0 leaves it out, and the check for an attach effect with it"
-    ]
-
-
-def _hourly(estimate: Estimate) -> float:
-    """USD an hour of what stands, of all replicates."""
-    hourly = [(line, line.price) for line in estimate.lines if line.price and line.hours is not None]
-    return sum(price.usd_per_hour * line.count for line, price in hourly)
 
 
 def _row(line: Line) -> dict[str, str]:

@@ -104,17 +104,15 @@ def creating(scenario: Scenario) -> Counter[str]:
 def creation_polls(scenario: Scenario) -> int:
     """Polls while machines and disks are made."""
     replicates, machines = scenario.design.replicates, len(scenario.machine)
-    each = polls(machine_s(scenario), NAMED_S)
+    each = polls(
+        DELAYS_S["vm-create-zonal" if any(machine.zone for machine in scenario.machine) else "vm-create"],
+        NAMED_S,
+    )
     each += 0 if scenario.network.is_private else polls(DELAYS_S["public-ip"])
     windows = sum(machine.os == "windows" for machine in scenario.machine)
     of_replicate = machines * each + windows * polls(DELAYS_S["vm-extension"])
     of_replicate += len(scenario.made_disks()) * polls(DELAYS_S["disk-create"])
     return replicates * of_replicate + polls(DELAYS_S["nsg"]) + polls(DELAYS_S["vnet"])
-
-
-def machine_s(scenario: Scenario) -> float:
-    """Time in which a machine is made, in seconds."""
-    return DELAYS_S["vm-create-zonal" if any(machine.zone for machine in scenario.machine) else "vm-create"]
 
 
 def polls(operation_s: float, named_s: float = 0.0) -> int:

@@ -85,11 +85,6 @@ def sample(connection: Connection, host: str, device: Device, start: int, end: i
     return count, f"holds data {block * SAMPLE_BYTES / MIB:,.1f} MiB from its start"
 
 
-def emptying(device: Device, start: int, end: int) -> str:
-    """Command that empties the blocks that `sample` reads, so that the next run finds a blank device."""
-    return _each_sample(device, start, end, _EMPTY)
-
-
 def _grid(start: int, end: int) -> tuple[int, int, int]:
     """First block of a range, how many blocks it has, and how many of them are looked at."""
     first, last = start // SAMPLE_BYTES, end // SAMPLE_BYTES
@@ -342,7 +337,7 @@ def remove(connection: Connection, place: Place, read_back: dict[str, Any], fill
         zeros = f"{device.sudo}dd if=/dev/zero of={shlex.quote(place.target)} conv=notrunc,fsync status=none"
         steps = []
         if filled:
-            steps = [emptying(device, 0, place.needed_bytes), f"{zeros} count=1 bs={MIB}"]
+            steps = [_each_sample(device, 0, place.needed_bytes, _EMPTY), f"{zeros} count=1 bs={MIB}"]
         # Last: until then it is known as ours.
         steps.append(f"{zeros} count=1 bs={MARK_BYTES} seek={_mark_block(device)}")
         script = " && ".join(steps)

@@ -82,7 +82,11 @@ def unfetched(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Met
 
     Those on replaced machines are left out: one machine that is gone would spoil the answer.
     """
-    fetched = [number for number, event in enumerate(ledger) if _is_fetched(event)]
+    fetched = [
+        number
+        for number, event in enumerate(ledger)
+        if (event["event"] == "metrics" and event["status"] != "failed")
+    ]
     current = _current_machines(manifest)
     trials = [
         event
@@ -115,10 +119,6 @@ def _current_machines(manifest: dict[str, Any]) -> set[str]:
     """Ids of the machines of the latest set of each planned replicate."""
     latest = {row["origin"]: row for row in manifest["replicates"]}
     return {machine["id"] for row in latest.values() for machine in row["machines"].values()}
-
-
-def _is_fetched(event: dict[str, Any]) -> bool:
-    return event["event"] == "metrics" and event["status"] != "failed"
 
 
 def host_of(region: str) -> str:

@@ -374,9 +374,9 @@ def latest_image(clients: Clients, region: str, name: str) -> str:
 
 def newest_version(names: Iterable[str]) -> str | None:
     """Newest of image_versions such as "24.04.202511100", number by number; None where there is none."""
-    numbered = [(tuple(map(int, name.split("."))), name) for name in names if _is_version(name)]
+    numbered = [
+        (tuple(map(int, name.split("."))), name)
+        for name in names
+        if all(part.isdecimal() for part in name.split("."))
+    ]
     return max(numbered)[1] if numbered else None
-
-
-def _is_version(name: str) -> bool:
-    return all(part.isdecimal() for part in name.split("."))

@@ -202,7 +202,11 @@ class Scrubber:
             return self.names.without_known(f"{parts.scheme}://{parts.netloc}{parts.path}")
         host = f"{parts.scheme}://{self._host(parts.hostname or '')}{port}" if parts.scheme else ""
         query = "&".join(self._parameter(pair) for pair in parts.query.split("&") if pair)
-        path = self._objects(parts.path) if "core.windows.net" in host else self._path(parts.path)
+        path = (
+            "/".join(quote(self.names.give(_decoded(name), "URL")) for name in parts.path.split("/"))
+            if "core.windows.net" in host
+            else self._path(parts.path)
+        )
         return host + path + (f"?{query}" if query else "")
 
     def json(self, value: Any, key: str = "", parent: str = "", secret: bool = False, depth: int = 0) -> Any:
@@ -213,9 +217,9 @@ class Scrubber:
         if isinstance(value, Mapping):
             tags = key.casefold() == "tags"
             return {
-                self._tag(name) if tags else self._key(name): self.json(
-                    inner, "" if tags else name, key, secret, depth + 1
-                )
+                (name if _TAG.fullmatch(name) else self.names.give(name, "tag"))
+                if tags
+                else self._key(name): self.json(inner, "" if tags else name, key, secret, depth + 1)
                 for name, inner in value.items()
             }
         if isinstance(value, list):
@@ -385,9 +389,6 @@ class Scrubber:
             return name
         return self.names.give(name, "name")
 
-    def _tag(self, name: str) -> str:
-        return name if _TAG.fullmatch(name) else self.names.give(name, "tag")
-
     def _secret(self, value: str) -> str:
         self.names.keep_out(value, "secret")
         return self.names.give(value, "secret")
@@ -421,10 +422,6 @@ class Scrubber:
                     "" if kind == "providers" or re.fullmatch(r"v\d(\.\d)?", segment) else segment.casefold()
                 )
         return "/".join(clean)
-
-    def _objects(self, path: str) -> str:
-        """Scrub a path of names alone, as in a storage account."""
-        return "/".join(quote(self.names.give(_decoded(name), "URL")) for name in path.split("/"))
 
     def _kind_in_path(self, segment: str) -> str:
         known = self._is_known(segment)

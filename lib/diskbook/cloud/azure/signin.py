@@ -192,13 +192,12 @@ def not_granted(rows: Sequence[Mapping[str, Any]], needed: Iterable[str]) -> lis
 
 def _allows(row: Mapping[str, Any], action: str) -> bool:
     def matches(key: str) -> bool:
-        return any(_matches(str(pattern), action) for pattern in row.get(key) or ())
+        return any(
+            (re.fullmatch(re.escape(str(pattern)).replace(r"\*", ".*"), action, re.IGNORECASE) is not None)
+            for pattern in row.get(key) or ()
+        )
 
     return matches("actions") and not matches("notActions")
-
-
-def _matches(pattern: str, action: str) -> bool:
-    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), action, re.IGNORECASE) is not None
 
 
 def unregistered(clients: Clients, needed: Iterable[str]) -> list[str]:

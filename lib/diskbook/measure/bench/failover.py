@@ -199,7 +199,7 @@ class _FailoverTest:
         self._pool.shutdown()
         for machine in sorted(self.down):
             self._power.on(machine)
-            self._forget_connection(machine)
+            self.rig.forget_connections(machine)
             self.rig.connection(machine)
             self.down.discard(machine)
         self.rig.forget(self.spec.disk)
@@ -275,7 +275,7 @@ class _FailoverTest:
         clock.mark("detached")
         if spec.kind == "cold":
             self._power.on(spec.machine)
-            self._forget_connection(spec.machine)
+            self.rig.forget_connections(spec.machine)
             self.down.discard(spec.machine)
             clock.mark("started")
         self.rig.attachments.attach(self.rig.scenario.disk_named(spec.disk), spec.machine)
@@ -319,9 +319,3 @@ class _FailoverTest:
             "steps": steps,
             "acks": self.rig.run.write_raw(f"{name}.jsonl", writer.lines()),
         }
-
-    def _forget_connection(self, machine: str) -> None:
-        """Forget the connection to a machine that was off."""
-        old = self.rig.connections.pop(machine, None)
-        if old is not None:
-            old.close()

@@ -13,7 +13,7 @@ A trial is a detached job, so it goes on without its client; its result need not
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,11 +28,9 @@ from diskbook.hosts.jobs import JobLost
 from diskbook.measure.bench.rig import START_S, Rig, read_job, run_job, run_with_retry
 from diskbook.results.run import Run
 from diskbook.tools import fio, registry
-from diskbook.tools.protocol import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job, Tool
-from diskbook.tools.record import Measurement
+from diskbook.tools.protocol import FILL_BLOCK_BYTES, OVERWRITE_BLOCK_BYTES, Job
 
 PASSES = 4  # attempts to write all of a working set, with a tool that writes for a time
-_Step = Callable[[int, Device, Measurement | None], Job | None]
 
 
 class NoRoomError(DiskbookError):
@@ -90,8 +88,10 @@ def _pass(rig: Rig, machine: str, device: Device, place: Mapping[str, str], what
 def _write(rig: Rig, machine: str, disk: str, device: Device, what: str, needed: int) -> Job:
     """Have the machine's usual tool write until it says that all of it is written; return its last job."""
     tool = registry.TOOLS[rig.scenario.machine_named(machine).tools[0]]
-    step, block = _STEPS[what]
-    job, written = step(tool, needed, device.for_prefill, None), None
+    step, block = tool.overwrite, OVERWRITE_BLOCK_BYTES
+    if what == "prefill":
+        step, block = tool.prefill, FILL_BLOCK_BYTES
+    job, written = step(needed, device.for_prefill, None), None
     assert job is not None
     last = job
     for attempt in range(1, PASSES + 1):
@@ -100,24 +100,13 @@ def _write(rig: Rig, machine: str, disk: str, device: Device, what: str, needed:
         name, last = f"{what}-{disk}-{rig.number}-{attempt}", job
         output = run_with_retry(rig, machine, name, device, job, job.limit_s or START_S)
         written = read_job(tool, output, f"{what} of {disk}")
-        job = step(tool, needed, device.for_prefill, written)
+        job = step(needed, device.for_prefill, written)
     if job is not None and written is not None:
         done = written.directions["write"].ios * block
         raise DiskbookError(
             f"{what} of {disk}: {done:.0f} of {needed} bytes were written in {PASSES} attempts"
         )
     return last
-
-
-def _fill(tool: Tool, needed: int, device: Device, written: Measurement | None) -> Job | None:
-    return tool.prefill(needed, device, written)
-
-
-def _overwrite(tool: Tool, needed: int, device: Device, written: Measurement | None) -> Job | None:
-    return tool.overwrite(needed, device, written)
-
-
-_STEPS = {"prefill": (_fill, FILL_BLOCK_BYTES), "overwrite": (_overwrite, OVERWRITE_BLOCK_BYTES)}
 
 
 def region(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> int:

@@ -59,10 +59,7 @@ def creation(
         "\n".join(
             [
                 plan_sections.cost(estimate, binding, cloud),
-                *plan_sections.random_pass(scenario, estimate),
-                *plan_sections.evidence(scenario, estimate),
-                *plan_sections.other_placements(scenario, estimate),
-                *plan_sections.settling(scenario, estimate),
+                *plan_sections.shares(scenario, estimate),
             ]
         ),
     ]

@@ -87,7 +87,7 @@ class Progress:
             "loss": self._loss,
             "prefill": self._prefill,
             "overwrite": self._prefill,
-            "deletion": self._deletion,
+            "deletion": self._notice,
             "expiry": self._expiry,
             "expired": self._expired,
             "notice": self._notice,
@@ -156,9 +156,6 @@ class Progress:
     def _expired(self, event: dict[str, Any]) -> None:
         bill = "still billed" if event["billed"] else "no longer billed"
         self.say(f"  {event['machine']} has expired and was found {event['power']}, {bill}")
-
-    def _deletion(self, event: dict[str, Any]) -> None:
-        self.say(f"  {event['text']}")
 
     def _notice(self, event: dict[str, Any]) -> None:
         self.say(f"  {event['text']}")

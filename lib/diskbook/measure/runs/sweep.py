@@ -120,7 +120,7 @@ def _all(cloud: str | None, emulator: str | None) -> SweepReport:
     notes = list(dict.fromkeys(notes))
     if cloud is not None and not kinds.get(cloud).is_local:
         return SweepReport(places, list(unclosed(cloud)), notes)
-    notes += refused_runs()
+    notes += [why_not for _, why_not in _judged() if why_not]
     return SweepReport(places, [*on_this_computer(), *unclosed(cloud)], notes)
 
 
@@ -203,7 +203,11 @@ def _remove_group(clients: Clients, listed: cloud_sweep.Group, say: Say) -> None
 
 def sweep_text(report: SweepReport) -> str:
     """Write a report as text: a table a cloud, then the rest."""
-    parts = [_place_text(place) for place in report.places if place.groups]
+    parts = [
+        (f"{place.title}:\n{table_writers.text(Table.of(list(map(_row, place.groups))), indent=2)}")
+        for place in report.places
+        if place.groups
+    ]
     empty = [place.title for place in report.places if not place.groups]
     if empty:
         parts.append(f"nothing of ours: {', '.join(empty)}")
@@ -213,10 +217,6 @@ def sweep_text(report: SweepReport) -> str:
         ]
         parts.append("\n".join(["on this computer:", *lines]))
     return "\n".join([*parts, *report.notes]) or "nothing was looked at: no emulator runs"
-
-
-def _place_text(place: Place) -> str:
-    return f"{place.title}:\n{table_writers.text(Table.of(list(map(_row, place.groups))), indent=2)}"
 
 
 def _row(group: cloud_sweep.Group) -> dict[str, str]:
@@ -269,11 +269,6 @@ def has_ended(run: runs.Run) -> bool:
 def local_runs() -> list[runs.Run]:
     """Runs in the folder of runs that this client may act on: begun here, unchanged, readable."""
     return [run for run, why_not in _judged() if why_not is None]
-
-
-def refused_runs() -> list[str]:
-    """Say of each other run in the folder of runs, where something of it may stand, why it is left alone."""
-    return [why_not for _, why_not in _judged() if why_not]
 
 
 def _judged() -> Iterator[tuple[runs.Run, str | None]]:

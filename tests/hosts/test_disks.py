@@ -15,7 +15,7 @@ import pytest
 
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MIB
-from diskbook.hosts import disks as machine_disks, disks_azure, disks_emulated
+from diskbook.hosts import disks as machine_disks, disks_azure
 from diskbook.hosts.device import Facts
 from diskbook.hosts.nbd import Export
 from diskbook.hosts.ssh import Connection, Host
@@ -189,9 +189,9 @@ def test_disks_behind_an_nvme_controller_are_known_by_their_namespace(tmp_path: 
 def test_an_emulated_machine_with_nvme_tells_namespaces() -> None:
     row = {"engine": "nbd", "uri": "nbd+unix:///a", "prefill_uri": "nbd+unix:///b", "size_bytes": 1024}
     seen = {**row, "nvme": {"model": "MSFT NVMe Accelerator v1.0", "namespace": 5}}
-    assert list(disks_emulated.by_lun({"os": row, "3": seen, "0": row})) == [3, 0]
+    assert list(machine_disks.emulated_by_lun({"os": row, "3": seen, "0": row})) == [3, 0]
     wrong = {**row, "nvme": {"model": "MSFT NVMe Accelerator v1.0", "namespace": 3}}
-    assert list(disks_emulated.by_lun({"3": wrong})) == [1]
+    assert list(machine_disks.emulated_by_lun({"3": wrong})) == [1]
 
 
 # --- emulated disks, through their exports

@@ -12,7 +12,7 @@ import pytest
 from diskbook.cloud.azure import keys
 from diskbook.design.model import Workload
 from diskbook.facts.errors import DiskbookError
-from diskbook.hosts import disks as machine_disks, disks_windows, powershell
+from diskbook.hosts import disks as machine_disks, powershell
 from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost
 from diskbook.hosts.powershell import SCRIPTS, script
@@ -189,7 +189,7 @@ def test_data_disks_are_told_by_adapter_and_partitions(
 def test_two_disks_that_claim_one_lun_are_refused() -> None:
     rows = [{"lun": 0, "number": number, "size_bytes": MIB} for number in (1, 2)]
     with pytest.raises(DiskbookError, match="#1 and #2 both claim LUN 0"):
-        disks_windows.devices(rows, "win")
+        machine_disks.windows_drives(rows, "win")
 
 
 @pytest.mark.parametrize(
@@ -213,4 +213,4 @@ def test_what_a_windows_machine_says_of_a_disk(said: dict[str, object], why: str
         "tail": empty,
         "mark": "",
     }
-    assert machine_disks.refusal(disks_windows.parse_facts({**whole, **said}), OURS) == why
+    assert machine_disks.refusal(machine_disks.windows_facts({**whole, **said}), OURS) == why

@@ -1,7 +1,8 @@
 """Find the disk at a LUN of a machine, prove that this run created it, and mark it as ours.
 
 Whether the machine is an Azure one (block devices), a Windows one (physical drives) or an emulated one (NBD
-exports) is known here only; what each is asked stands in `disks_azure`, `disks_windows` and `disks_emulated`.
+exports) is known here only; what Linux machines on Azure are asked stands in `disks_azure`. Emulated machines
+answer by stand-ins.
 
 A disk is written only if this run created it. What Azure says is attached at a LUN is one proof, the size
 another; the machine gives the third. At first use a disk has to be empty: no partition, no signature, not
@@ -13,15 +14,19 @@ A system disk cannot be written as a whole, so trials use a file of ours, writte
 read and written around the page cache. On an emulated machine it is an NBD export, as every disk there.
 """
 
+import base64
+import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from diskbook.design.layout import MARK_ROOM
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.linux import OS_DISK
+from diskbook.facts.linux import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
 from diskbook.facts.units import GIB
-from diskbook.hosts import disks_azure, disks_emulated, disks_windows
-from diskbook.hosts.device import MARK_BYTES, Device, Facts
+from diskbook.hosts import disks_azure
+from diskbook.hosts.device import MARK_BYTES, Device, Facts, data_at_edges
 from diskbook.hosts.ssh import Connection
 from diskbook.hosts.ssh_windows import WindowsConnection
 
@@ -40,9 +45,9 @@ class OwnDisk:
 def by_lun(connection: Connection) -> dict[int, Device]:
     """Disks that the machine sees now, by LUN; DiskbookError when two claim to be at one."""
     if isinstance(connection, WindowsConnection):
-        return disks_windows.by_lun(connection)
-    rows = disks_emulated.listing(connection)
-    return disks_azure.by_lun(connection) if rows is None else disks_emulated.by_lun(rows)
+        return windows_drives(connection.disks(), connection.host.name)
+    rows = _emulated_rows(connection)
+    return disks_azure.by_lun(connection) if rows is None else emulated_by_lun(rows)
 
 
 def at_lun(connection: Connection, lun: int, *, size_bytes: int, patience_s: float = 30.0) -> Device:
@@ -102,20 +107,88 @@ def refusal(facts: Facts, unique_id: str) -> str | None:
 
 
 def _facts(connection: Connection, device: Device) -> Facts:
-    if device.engine == "nbd":
-        return disks_emulated.facts(connection, device)
-    if isinstance(connection, WindowsConnection):
-        return disks_windows.facts(connection, device)
-    return disks_azure.facts(connection, device)
+    """Ask a machine what is on a disk; an emulated one reads the same places through the disk's export."""
+    if isinstance(connection, WindowsConnection) and device.engine != "nbd":
+        return windows_facts(connection.disk_facts(_drive(device)))
+    if device.engine != "nbd":
+        return disks_azure.facts(connection, device)
+    answer = json.loads(connection.check(f"diskbook-disk show {device.lun}"))
+    foreign = [
+        f"holds data in its {edge} MiB" for edge in ("first", "last") if not answer[f"{edge}_mib_empty"]
+    ]
+    content = base64.b64decode(answer["mark"])
+    return Facts(tuple(foreign), (), content, answer["unique_id"], None, answer["unique_id"])
 
 
 def _write_mark(connection: Connection, device: Device, content: bytes) -> None:
+    """Write a block to the beginning of the last MiB of a disk."""
     if isinstance(connection, WindowsConnection):
-        disks_windows.write_mark(connection, device, content)
+        connection.write_mark(_drive(device), device.size_bytes - MARK_ROOM, content)
     elif device.engine == "nbd":
-        disks_emulated.write_mark(connection, device, content)
+        connection.check(f"diskbook-disk mark {device.lun}", stdin=content)
     else:
         disks_azure.write_mark(connection, device, content)
+
+
+def _emulated_rows(connection: Connection) -> dict[str, Any] | None:
+    """Rows of a machine's disks by LUN, its OS disk among them; None where the machine is not emulated."""
+    output = connection.run("command -v diskbook-disks >/dev/null && diskbook-disks")
+    if output.status != 0:
+        return None
+    rows: dict[str, Any] = json.loads(output.stdout)
+    return rows
+
+
+def emulated_by_lun(rows: dict[str, Any]) -> dict[int, Device]:
+    """Turn what an emulated machine lists into devices by LUN, without the OS disk.
+
+    Behind an NVMe controller the LUN follows from the namespace, as on Azure.
+    """
+    at_lun = {}
+    for name, row in rows.items():
+        if name == OS_DISK:
+            continue
+        seen = row.get("nvme")
+        if seen is not None and seen["model"] == NVME_MODEL:
+            at_lun[int(seen["namespace"]) - FIRST_DATA_NAMESPACE] = _emulated(row)
+        else:
+            at_lun[int(name)] = _emulated(row)
+    return at_lun
+
+
+def _emulated(row: dict[str, Any]) -> Device:
+    return Device(row["engine"], row["uri"], row["prefill_uri"], int(row["size_bytes"]))
+
+
+def windows_drives(rows: list[dict[str, Any]], machine: str) -> dict[int, Device]:
+    """Turn what `WindowsConnection.disks` says into devices by LUN; raises as `by_lun` does."""
+    at_lun: dict[int, Device] = {}
+    for row in rows:
+        target = f"#{row['number']}"
+        if row["lun"] in at_lun:
+            raise DiskbookError(
+                f"machine {machine}: {at_lun[row['lun']].target} and {target} both claim LUN {row['lun']}; "
+                "nothing was written"
+            )
+        fill = row.get("prefill_target", target)
+        at_lun[row["lun"]] = Device("windows", target, fill, int(row["size_bytes"]))
+    return at_lun
+
+
+def windows_facts(answer: Mapping[str, Any]) -> Facts:
+    """Read what `WindowsConnection.disk_facts` says."""
+    foreign = [f"has a partition table ({answer['style']})"] if answer["style"] != "RAW" else []
+    foreign += data_at_edges({"first": answer["head"], "last": answer["tail"]})
+    in_use = ["is the machine's own disk"] if answer["own"] else []
+    if answer["partitions"]:
+        in_use.append("has partitions")
+    mark = base64.b64decode(answer["mark"])
+    return Facts(tuple(foreign), tuple(in_use), mark, answer["serial"], None, answer.get("unique_id"))
+
+
+def _drive(device: Device) -> int:
+    """Number of a physical drive."""
+    return int(device.target.removeprefix("#"))
 
 
 def _is_mark(content: bytes) -> bool:
@@ -150,9 +223,11 @@ def find(connection: Connection, needed_bytes: int, folder: str = FOLDER, system
 
     Raises DiskbookError when the machine does not tell, or has no room. Nothing has been written then.
     """
-    rows = disks_emulated.listing(connection)
+    rows = _emulated_rows(connection)
     if rows is not None:
-        return _emulated(connection, rows)
+        if OS_DISK not in rows:
+            raise DiskbookError(f"machine {connection.host.name} was made without an ephemeral OS disk")
+        return OsDisk(_emulated(rows[OS_DISK]), None)
     answer = connection.check(FACTS.format(folder=folder, file=FILE, system=system)).decode()
     facts = dict(line.partition(" ")[::2] for line in answer.splitlines())
     name = connection.host.name
@@ -170,10 +245,3 @@ def find(connection: Connection, needed_bytes: int, folder: str = FOLDER, system
         )
     path = f"{folder}/{FILE}"
     return OsDisk(Device("libaio", path, path, needed_bytes), held)
-
-
-def _emulated(connection: Connection, rows: dict[str, Any]) -> OsDisk:
-    row = rows.get(OS_DISK)
-    if row is None:
-        raise DiskbookError(f"machine {connection.host.name} was made without an ephemeral OS disk")
-    return OsDisk(disks_emulated.device(row), None)

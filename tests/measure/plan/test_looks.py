@@ -8,7 +8,7 @@ import pytest
 
 from diskbook.design import scenario_file
 from diskbook.facts.errors import UsageError
-from diskbook.measure.plan import looks, terminal
+from diskbook.measure.plan import sample_size, terminal
 from diskbook.measure.plan.terminal import Sources
 from diskbook.stats import intervals, power
 from diskbook.stats.gates.plan import constant_level, stopping
@@ -16,7 +16,7 @@ from diskbook.stats.gates.plan import constant_level, stopping
 
 def test_the_last_look_keeps_the_width_that_one_look_does() -> None:
     single = power.for_half_width(0.05, 0.02)
-    at = looks.proposed(0.05, 0.02, single)
+    at = sample_size.proposed_looks(0.05, 0.02, single)
     level = 1 - constant_level(at)
 
     def half(n: int, level: float) -> float:
@@ -43,10 +43,10 @@ def test_a_plan_proposes_looks_with_what_they_cost() -> None:
     assert re.search(
         r"true change 0 %: stops after [\d.]+ blocks on average, [\d.]+ USD, \d+ % decided", text
     )
-    assert looks.PARALLEL not in text
+    assert sample_size.PARALLEL not in text
     replicates = scenario_file.load("zone-disks", "quick", {"design.replicates": 4, "design.looks": [2, 4]})
     text = terminal.plan_text(replicates, terminal.target_of("2%", None, None, looks=True), Sources(), "run")
-    assert "looks after 2, 4 replicates:" in text and text.count(looks.PARALLEL) == 2
+    assert "looks after 2, 4 replicates:" in text and text.count(sample_size.PARALLEL) == 2
     with pytest.raises(UsageError, match="--looks needs the width"):
         terminal.plan_text(scenario, terminal.target_of(None, None, None, looks=True), Sources(), "run")
 

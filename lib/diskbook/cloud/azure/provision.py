@@ -166,13 +166,13 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
     for number in numbers:
         for disk, _ in scenario.made_disks():
             name = f"r{number}-{disk.name}"
-            by_name[f"disk {name}"] = Step(lambda _, disk=disk, name=name: maker.disk(name, disk))
+            by_name[f"disk {name}"] = _disk(maker, disk, name)
         for machine in scenario.machine:
             by_name |= _machine(maker, scenario, machine, f"r{number}-{machine.name}")
             by_name[f"look r{number}-{machine.name}"] = _inspect(maker, scenario, machine, number)
         needs = tuple(_parts(scenario, number))
         if redundancy := scenario.witness_redundancy:
-            by_name[f"witness r{number}"] = Step(lambda _, number=number: maker.witness(number, redundancy))
+            by_name[f"witness r{number}"] = _witness(maker, number, redundancy)
             needs = (*needs, f"witness r{number}")
         by_name[f"replicate {number}"] = Step(partial(_entry, maker, scenario, number), needs)
     return by_name
@@ -181,6 +181,14 @@ def steps(maker: Maker, scenario: Scenario, numbers: Sequence[int]) -> dict[str,
 def _images(maker: Maker, scenario: Scenario, has: Mapping[str, Any]) -> dict[str, str]:
     traits = {name: size.traits for name, size in has["sizes"].items()}
     return offers.image_versions(maker.clients, maker.run, scenario, maker.place.region, traits)
+
+
+def _disk(maker: Maker, spec: Disk, name: str) -> Step:
+    return Step(lambda _: maker.disk(name, spec))
+
+
+def _witness(maker: Maker, number: int, redundancy: str) -> Step:
+    return Step(lambda _: maker.witness(number, redundancy))
 
 
 def _machine(maker: Maker, scenario: Scenario, spec: Machine, name: str) -> dict[str, Step]:

@@ -15,7 +15,7 @@ from diskbook.facts.errors import UsageError
 from diskbook.facts.quantities import many
 from diskbook.facts.table_writers import Table
 from diskbook.facts.units import KIB, duration, parse_percent, percent
-from diskbook.measure.plan import looks, sample_size
+from diskbook.measure.plan import sample_size
 from diskbook.measure.plan.sample_size import Evidence, Need, Needs, Target
 from diskbook.report.analysis import companion_files
 from diskbook.report.analysis.prior_runs import PriorRun, history_of, open_prior_run
@@ -70,9 +70,9 @@ def plan_text(
             parts.append(f"{table}\n{_commands(scenario, needed, command)}")
             parts.append(FIXED)
         if target.looks:
-            parts.append(looks.text(scenario, known, target, family))
+            parts.append(sample_size.looks_text(scenario, known, target, family))
         if scenario.gap_h and not _is_own(scenario):
-            parts.append(looks.of_spread(scenario, known))
+            parts.append(sample_size.spread_text(scenario, known))
         if target.between_runs is not None:
             parts.append(
                 _two_runs(scenario, sample_size.for_two_runs(scenario, known, target), target, command)
@@ -167,7 +167,7 @@ def _design(scenario: Scenario) -> str:
         after = ", ".join(map(str, numbers.looks))
         lines.append(f"looks after {after} {numbers.look_unit}: the run stops once the headlines are decided")
     if numbers.look_unit == "replicates" and len(numbers.looks) > 1 and not _is_own(scenario):
-        lines.append(f"  {looks.PARALLEL}")
+        lines.append(f"  {sample_size.PARALLEL}")
     lines.append(_state(scenario))
     return "\n".join(lines)
 

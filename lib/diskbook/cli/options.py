@@ -15,33 +15,27 @@ from click.core import ParameterSource
 from diskbook.cli import complete
 from diskbook.facts import paths, redact
 from diskbook.facts.errors import UsageError
+from diskbook.facts.neighbours import imported
 from diskbook.facts.table_writers import terminal_width, wrapped
 
 if TYPE_CHECKING:
     from diskbook.cli.documents import Document
 
 
-def _usd(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    if value is None:
-        return None
-    from diskbook.cost import budget
+def checked_by(where: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Make the callback of an option whose value, if given, a function checks: `module:function`."""
 
-    return budget.given_limit(value)
+    def check(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        return None if value is None else imported(where, str(param.opts[0]))(value)
 
-
-def _hours(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    if value is None:
-        return None
-    from diskbook.cloud.azure import expiry
-
-    return expiry.check_hours(value)
+    return check
 
 
 max_cost = click.option(
     "--max-cost-usd",
     type=float,
     metavar="USD",
-    callback=_usd,
+    callback=checked_by("diskbook.cost.budget:given_limit"),
     help="Stop before anything is created if the expected cost with a margin is higher; on Azure 50.",
 )
 
@@ -49,7 +43,7 @@ expires = click.option(
     "--expires",
     type=float,
     metavar="HOURS",
-    callback=_hours,
+    callback=checked_by("diskbook.cloud.azure.expiry:check_hours"),
     help="Shut the machines down after this time, 1 to 72; by default 12.",
 )
 

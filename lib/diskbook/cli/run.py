@@ -7,6 +7,7 @@ import click
 from diskbook.cli import complete
 from diskbook.cli.groups import SectionedCommand
 from diskbook.cli.options import (
+    checked_by,
     cloud,
     company,
     examples,
@@ -37,14 +38,6 @@ _SECTIONS = {
     "Cost and safety": ("max_cost_usd", "expires", "keep", "debug_minutes"),
 }
 _OF_A_NEW_RUN = ("cloud", "preset", "name", *_OF_CLOUDS["emulator"], *_OF_CLOUDS["inventory"])
-
-
-def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    if value is None:
-        return None
-    from diskbook.measure.runs import debug
-
-    return debug.check_minutes(value)
 
 
 @click.command(
@@ -84,7 +77,7 @@ def _minutes(ctx: click.Context, param: click.Parameter, value: float | None) ->
     "--debug-minutes",
     type=float,
     metavar="MINUTES",
-    callback=_minutes,
+    callback=checked_by("diskbook.measure.runs.debug:check_minutes"),
     help="If the run fails, keep the machines for inspection; at most 60.",
 )
 @click.option(

@@ -47,23 +47,16 @@ class Attachments:
                     places.append((machine, row.lun))
         return places
 
-    def move(self, disk: Disk, machine: str) -> int:
-        """Have the disk on the machine, taken from another where it cannot be shared; return the LUN."""
-        places = self.where(disk.name)
-        for other, lun in places:
-            if other == machine:
-                return lun
-        if len(places) >= disk.max_shares:
-            self.detach(disk.name, places[0][0])
-        return self.attach(disk, machine)
+    def move(self, disk: Disk, machine: str, *, again: bool = False) -> int:
+        """Have the disk on the machine, taken from another where it cannot be shared; return the LUN.
 
-    def renew(self, disk: Disk, machine: str) -> int:
-        """Attach a disk to a machine again, detached before, where it cannot be shared; return the LUN."""
-        places = [place for place, _ in self.where(disk.name)]
-        if machine in places:
-            self.detach(disk.name, machine)
-        elif len(places) >= disk.max_shares:
-            self.detach(disk.name, places[0])
+        With `again` it is detached from the machine, where it is there already, and attached anew.
+        """
+        places = dict(self.where(disk.name))
+        if machine in places and not again:
+            return places[machine]
+        if machine in places or len(places) >= disk.max_shares:
+            self.detach(disk.name, machine if machine in places else next(iter(places)))
         return self.attach(disk, machine)
 
     def attach(self, disk: Disk, machine: str) -> int:
@@ -249,10 +242,10 @@ class Recovery:
     def _current_host(self, machine: str, host: Host) -> Host:
         vm = self._clients.compute.virtual_machines.get(*self._place(machine), **_SINGLE_TRY)
         group, name = self._place(machine)
-        if host.route is not None:  # without a public address it keeps the one in its network
-            return replace(host, port=int((vm.tags or {}).get(SSH_PORT_TAG, 22)))
-        address = self._clients.network.public_ip_addresses.get(group, f"{name}-ip", **_SINGLE_TRY).ip_address
         port = int((vm.tags or {}).get(SSH_PORT_TAG, 22))
+        if host.route is not None:  # without a public address it keeps the one in its network
+            return replace(host, port=port)
+        address = self._clients.network.public_ip_addresses.get(group, f"{name}-ip", **_SINGLE_TRY).ip_address
         return replace(host, address=address or host.address, port=port)
 
     def _check_disks(self, host: Host) -> None:

@@ -148,30 +148,22 @@ class Clients:
     @cached_property
     def compute(self) -> Any:
         """Machines, disks, sizes."""
-        from azure.mgmt.compute import ComputeManagementClient
-
-        return self._make(ComputeManagementClient)
+        return self._make("azure.mgmt.compute", "ComputeManagementClient")
 
     @cached_property
     def network(self) -> Any:
         """Networks, addresses, interfaces."""
-        from azure.mgmt.network import NetworkManagementClient
-
-        return self._make(NetworkManagementClient)
+        return self._make("azure.mgmt.network", "NetworkManagementClient")
 
     @cached_property
     def resource(self) -> Any:
         """Resource groups."""
-        from azure.mgmt.resource.resources import ResourceManagementClient
-
-        return self._make(ResourceManagementClient)
+        return self._make("azure.mgmt.resource.resources", "ResourceManagementClient")
 
     @cached_property
     def storage(self) -> Any:
         """Storage accounts, for the witness of two nodes."""
-        from azure.mgmt.storage import StorageManagementClient
-
-        return self._make(StorageManagementClient)
+        return self._make("azure.mgmt.storage", "StorageManagementClient")
 
     @property
     def requests(self) -> Counter[str]:
@@ -203,8 +195,9 @@ class Clients:
             "per_call_policies": [PollingPolicy()],
         }
 
-    def _make(self, kind: Any) -> Any:
-        fill_models(kind.__module__.rpartition(".")[0])
+    def _make(self, package: str, name: str) -> Any:
+        fill_models(package)
+        kind = getattr(importlib.import_module(package), name)
         cloud = self.cloud
         options = {**self.options(), "polling_interval": POLL_S}
         if cloud.endpoint is not None:

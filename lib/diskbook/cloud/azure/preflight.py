@@ -18,7 +18,7 @@ from typing import Any
 
 from azure.core.rest import HttpRequest
 
-from diskbook.cloud.azure import named_group, offers, offers as azure_sizes, private
+from diskbook.cloud.azure import named_group, offers, private
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.offers import Offer, Quota, Region
 from diskbook.design import azure_rules
@@ -188,7 +188,7 @@ def _machine(
 ) -> Iterator[str]:
     where = f"[[machine]] {machine.name}"
     size = here.sizes.get(machine.size.lower())
-    retired = azure_sizes.retired_on(machine.size, size)
+    retired = offers.retired_on(machine.size, size)
     if retired is not None and retired <= today:
         remedy = _other_sizes_text(scenario, machine, here, today)
         yield f"{where}: {machine.size} was retired on {retired}; {remedy}"
@@ -206,7 +206,7 @@ def _machine(
             f"{where}: {machine.size} cannot be had in zone {machine.zone} of {here.name}; {zones}{remedy}"
         )
     yield from _abilities(scenario, machine, size, where, here, today)
-    traits = {machine.size: azure_sizes.traits(machine.size, size)}
+    traits = {machine.size: offers.traits(machine.size, size)}
     for name, why in azure_rules.size_problems(scenario, traits):
         if name == machine.name:
             yield f"{where}: {why}; {_other_sizes_text(scenario, machine, here, today)}"
@@ -266,7 +266,7 @@ def _is_suitable(scenario: Scenario, machine: Machine, here: Region, name: str, 
     size = here.sizes.get(name.lower())
     if size is None or not size.offered(machine.zone) or not _may_stand_in(machine, here, size):
         return False
-    retired = azure_sizes.retired_on(name, size)
+    retired = offers.retired_on(name, size)
     disks = disks_of(scenario, machine)
     premium = any(disk.sku.startswith(("Premium", "Ultra")) for disk in disks)
     enough = size.number("MaxDataDiskCount") >= len(disks)
@@ -285,8 +285,8 @@ def _may_stand_in(machine: Machine, here: Region, other: Offer) -> bool:
     """Whether the workbook knows a size, and the machine's image fits it: else it would be refused next."""
     if other.name.lower() not in catalog.vm_sizes():
         return False
-    own = azure_sizes.traits(machine.size, here.sizes.get(machine.size.lower()))
-    traits = azure_sizes.traits(other.name, other)
+    own = offers.traits(machine.size, here.sizes.get(machine.size.lower()))
+    traits = offers.traits(other.name, other)
     return traits.stands_in_for(own) and azure_rules.misfit(machine.os, traits) is None
 
 

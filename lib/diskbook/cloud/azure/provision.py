@@ -17,7 +17,7 @@ from diskbook.cloud.azure import keys, offers
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.azure.create import Maker, Place
 from diskbook.cloud.azure.refusals import operation
-from diskbook.design.model import Machine, Scenario
+from diskbook.design.model import Disk, Machine, Scenario
 from diskbook.facts.rules import ULTRA
 from diskbook.results.run import Run
 

@@ -138,7 +138,7 @@ class Rig:
     def renew(self, disk: str, machine: str) -> None:
         """Attach a disk to a machine again; it is proved to be ours again before it is used next."""
         self.forget(disk)
-        self.attachments.renew(self.scenario.disk_named(disk), machine)
+        self.attachments.move(self.scenario.disk_named(disk), machine, again=True)
 
     def attached_at(self, disk: str, machine: str) -> float | None:
         """When this session attached a disk to a machine (`time.monotonic`); None where it did not."""

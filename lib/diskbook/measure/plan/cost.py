@@ -11,7 +11,7 @@ from typing import Any
 from azure.core.exceptions import AzureError
 
 from diskbook.cloud import connect, kinds
-from diskbook.cloud.azure import expiry, offers, offers as azure_sizes, preflight, refusals, signin
+from diskbook.cloud.azure import expiry, offers, preflight, refusals, signin
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cost import budget, plan_sections, retail
 from diskbook.cost.estimate import Estimate
@@ -77,7 +77,7 @@ def _price_source(clients: Clients | None, identity: signin.Identity | None) -> 
 
 def _quota(scenario: Scenario) -> str:
     """Quota needed, from the table of sizes; names of address quotas differ, so that one is said in words."""
-    need = preflight.needed(scenario, azure_sizes.Region(scenario.region))
+    need = preflight.needed(scenario, offers.Region(scenario.region))
     replicates = scenario.design.replicates
     rows = [(name, count * replicates) for name, count in need.items() if name not in preflight.ADDRESSES]
     renamed = [
@@ -93,9 +93,9 @@ def _of_subscription(scenario: Scenario, clients: Clients, identity: signin.Iden
     try:
         here = offers.ask(clients, scenario.region)
         replicates = scenario.design.replicates
-        need: Sequence[tuple[azure_sizes.Quota, int]] = preflight.quota_rows(scenario, here, replicates)
+        need: Sequence[tuple[offers.Quota, int]] = preflight.quota_rows(scenario, here, replicates)
         problems = preflight.problems_of(clients, scenario, replicates, date.today())
-        differ = azure_sizes.of_scenario(scenario, here)
+        differ = offers.of_scenario(scenario, here)
     except AzureError as error:
         raise DiskbookError(f"Azure cannot say what is free: {refusals.message(error)}") from error
     lines = [f"  {problem}" for problem in problems] or [

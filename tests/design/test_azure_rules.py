@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from diskbook.design import scenario_file
-from diskbook.design.azure_rules import check
+from diskbook.design.azure_rules import ARM, Traits, check, misfit
 from diskbook.design.model import Arm, Disk, Machine, Scenario
 from diskbook.facts import catalog
 from diskbook.facts.errors import UsageError
@@ -253,3 +253,9 @@ def zone_disks(**overrides: Any) -> Scenario:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scenario_file, "check", lambda scenario, where, **_: scenario)
         return scenario_file.load("zone-disks", "quick", overrides)
+
+
+def test_windows_takes_no_arm_processors_and_all_take_generation_2() -> None:
+    arm, old = Traits(ARM, ("V2",), ()), Traits("x64", ("V1",), ())
+    assert "Windows Server has no image" in str(misfit("windows", arm)) and misfit("linux", arm) is None
+    assert "images of generation 1 alone" in str(misfit("linux", old))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.design import scenario_file
+from diskbook.design import consistency, scenario_file
 from diskbook.facts.errors import UsageError
 
 LOAD = "workload.randread-qd1"
@@ -47,3 +47,19 @@ def test_control_cells_are_of_one_block_in_standard_and_full_and_not_in_quick(na
         assert {load.blocks for load in asked} == {1} and scenario.design.no_overwrite is None
     quick = scenario_file.load(name, "quick")
     assert {(item.region, item.cache_state) for item in quick.workload} == {("filled", "any")}
+
+
+def test_a_warm_cache_is_for_linux() -> None:
+    warm = {f"{LOAD}.cache_state": "warm", "machine.vm1.os": "windows"}
+    with pytest.raises(UsageError, match=r'randread-qd1\b.*cache_state = "warm" is for Linux machines'):
+        scenario_file.load("zone-disks", "standard", warm)
+
+
+def test_repeats_count_as_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = {"design.repeats": 2}
+    scenario = scenario_file.load("zone-disks", "standard", twice)
+    blocks = sum(load.blocks for load in scenario.workload)
+    trials = scenario.design.replicates * 2 * len(scenario.arm) * blocks
+    monkeypatch.setattr(consistency, "MOST_TRIALS", trials - 1)
+    with pytest.raises(UsageError, match=f"replicates, repeats and blocks make {trials} trials"):
+        scenario_file.load("zone-disks", "standard", twice)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from diskbook.design.vocabulary import Scope
 from diskbook.stats import intervals, power
@@ -83,3 +84,14 @@ def test_replicates_that_agree_by_chance_are_noticed() -> None:
 @pytest.mark.parametrize("table", [comparison(0.01, math.nan), comparison(0.001, 0.005, 2, 2)])
 def test_without_a_spread_within_replicates_nothing_is_known_of_chance(table: pd.DataFrame) -> None:
     assert not agree_by_chance(rows(table)[0], table)
+
+
+def test_the_width_within_replicates_by_hand() -> None:
+    # One replicate of 5 blocks: t(4) = 2.776445; chi2(0.8; 4) = 5.988617.
+    one = math.expm1(2.776445 * 0.02 * math.sqrt(5.988617 / 4) / math.sqrt(5))
+    assert power.half_width_within(0.02, 1, 5) == pytest.approx(one, rel=1e-6)
+    # Three of 2 blocks: t(1 (3 + 2) / (1 + 2)) = t(5 / 3); chi2(0.8; 3) = 4.641628.
+    t = float(stats.t.ppf(0.975, 5 / 3))
+    three = math.expm1(t * 0.02 * math.sqrt(4.641628 / 3) / math.sqrt(6))
+    assert power.half_width_within(0.02, 3, 2) == pytest.approx(three, rel=1e-6)
+    assert math.isnan(power.half_width_within(0.02, 3, 1))

@@ -178,3 +178,9 @@ def test_properties() -> None:
     turned = prior_runs.moderated(log_ratios(values[::-1]), known).estimate
     assert (1 / swapped.high, 1 / swapped.low) == pytest.approx((one.low, one.high))
     assert (turned.low, turned.high) == pytest.approx((one.low, one.high))
+
+
+def test_a_run_is_noisier_beyond_the_f_quantile_of_the_allowed_variance() -> None:
+    allowed = 1.25**2 * 0.0004 * float(stats.f.ppf(0.8, 2, 6))
+    noisier = prior_runs.noisier(np.array([0.99, 1.01]) * allowed, 2, 0.0004, 6)
+    assert noisier.tolist() == [False, True]

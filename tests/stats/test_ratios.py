@@ -194,3 +194,14 @@ def test_intervals_cover_a_ratio_of_rounded_latencies(truth: float) -> None:
         now.append(found.low <= truth <= found.high)
         assert found.p_difference >= plain.p_difference
     assert len(now) > 200 and np.mean(before) < 0.7 and np.mean(now) > 0.93
+
+
+def test_the_narrowest_interval_is_half_as_wide_as_its_ends_are_apart() -> None:
+    wide, narrow = (
+        of_these_disks(log_ratios([[0.0, 0.1, 0.2]])),
+        of_these_disks(log_ratios([[0.0, 0.1, 0.1]])),
+    )
+    none = of_these_disks(log_ratios([[0.1]]))
+    half = math.log(narrow.high / narrow.ratio)
+    assert ratios.narrowest([wide, none, narrow], 0.05) == pytest.approx(half)
+    assert ratios.narrowest([none], 0.05) == pytest.approx(math.log1p(0.05))

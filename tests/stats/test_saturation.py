@@ -290,3 +290,12 @@ def test_one_io_at_a_time_is_a_cap_if_flat_and_a_lock_if_it_wanders(
     for load in ("d4", "d16"):
         evidence = cells.loc[load, "evidence"]
         assert "one I/O is worked on at a time" in evidence and named in evidence and unnamed not in evidence
+
+
+def test_a_rate_stands_still_by_the_degrees_of_freedom_that_it_has() -> None:
+    quiet = saturation.OF_A_CAP**2
+    assert saturation.stands_still(np.array([quiet, quiet, 20 * quiet]), np.array([0, 1, 1])).tolist() == [
+        False,
+        True,
+        False,
+    ]

@@ -291,3 +291,8 @@ def test_any_line_is_read_or_refused_in_one_sentence(line: str) -> None:
         assert "\n" not in str(error)
     else:
         assert parse_words(render(found)) == found
+
+
+def test_only_a_line_that_creates_its_file_is_said_to_read_what_was_not_written() -> None:
+    created, given = (list(workload_remarks(parse(f"{size}-b4K -Sh -L -z1 file"))) for size in ("-c1G ", ""))
+    assert len(created) == len(given) + 1 and set(given) < set(created)

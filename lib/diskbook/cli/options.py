@@ -83,19 +83,6 @@ ssh_source = click.option(
     "--ssh-source", metavar="CIDR", help="Addresses from which the machines accept SSH."
 )
 
-_tags = click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Add this tag to all resources; may be repeated.",
-)
-_resource_group = click.option(
-    "--resource-group",
-    metavar="NAME",
-    help="Create everything in this existing group; diskbook never deletes the group.",
-)
-
 Decorator = Callable[[Any], Any]
 
 
@@ -110,7 +97,20 @@ def _all(*options: Decorator) -> Decorator:
     return decorate
 
 
-company = _all(_tags, _resource_group)
+company = _all(
+    click.option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Add this tag to all resources; may be repeated.",
+    ),
+    click.option(
+        "--resource-group",
+        metavar="NAME",
+        help="Create everything in this existing group; diskbook never deletes the group.",
+    ),
+)
 
 hosts = _all(
     click.option("--hosts", metavar="FILE", help="Measure on the hosts that this file names."),

@@ -45,7 +45,8 @@ def check(run: Run, clients: Clients, scenario: Scenario, replicates: int) -> No
     manifest, cloud, today = run.manifest, clients.cloud.kind, date.today()
     problems = preflight.problems_of(clients, scenario, replicates, today)
     if problems:
-        raise DiskbookError(_together(problems))
+        count = f", {len(problems)} problems" if len(problems) > 1 else ""
+        raise DiskbookError(f"nothing was created{count}: {'. '.join(problems)}")
     estimate = estimated(scenario, price_source(clients.cloud), lifetime(manifest), today, replicates)
     earlier = manifest.get("cost", [])
     limit = limit_of(scenario, cloud, manifest.get("max_cost_usd"))
@@ -120,12 +121,6 @@ def _share(line: Line, estimate: Estimate) -> str:
     count = f"{line.count:,.0f} x {line.what}"
     hours = "" if line.hours is None else f" for {line.hours:.1f} h"
     return f"{count}{hours}, {line.usd or 0:.2f} USD"
-
-
-def _together(problems: list[str]) -> str:
-    if len(problems) == 1:
-        return f"nothing was created: {problems[0]}"
-    return f"nothing was created, {len(problems)} problems: {'. '.join(problems)}"
 
 
 def record(estimate: Estimate, limit: float | None, provenance: str) -> dict[str, Any]:

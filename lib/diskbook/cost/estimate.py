@@ -142,23 +142,22 @@ def _usd_an_hour_after(scenario: Scenario, expires_h: float, prices: PriceList) 
     Azure deallocates machines at their expiry, where that is within a day and their OS disk is not ephemeral
     (`azure.expiry`).
     """
-    lasting = [(item.count, item.meter) for item in items(scenario) if item.by == "hour"]
+    lasting = [(float(item.count), item.meter) for item in items(scenario) if item.by == "hour"]
     for machine in scenario.machine:
         if expires_h >= DEALLOCATED_H or scenario.os_disk_of(machine.name) is not None:
             size = catalog.find_vm_size(machine.size)
             lasting.append((1, Meter(f"vm-{machine.os}", size.name if size else machine.size)))
-    priced = [(count, prices.of(meter.kind, meter.name)) for count, meter in lasting]
-    return math.fsum(count * price.usd_per_hour for count, price in priced if price is not None)
+    return _hourly(lasting, prices)
 
 
 def usd_an_hour(scenario: Scenario, prices: PriceList) -> float:
     """What one replicate costs for each hour that it stands; what has no known price is left out."""
-    lasting = [
-        (item.count, prices.of(item.meter.kind, item.meter.name))
-        for item in items(scenario)
-        if item.by != "use"
-    ]
-    return math.fsum(count * price.usd_per_hour for count, price in lasting if price is not None)
+    return _hourly(((item.count, item.meter) for item in items(scenario) if item.by != "use"), prices)
+
+
+def _hourly(lasting: Iterable[tuple[float, Meter]], prices: PriceList) -> float:
+    priced = [(count, prices.of(meter.kind, meter.name)) for count, meter in lasting]
+    return math.fsum(count * price.usd_per_hour for count, price in priced if price is not None)
 
 
 def _line(item: Item, replicates: int, hours: float, worst_h: float, prices: PriceList) -> Line:
@@ -213,7 +212,8 @@ def _machines(scenario: Scenario) -> Iterator[Item]:
 def _disks(scenario: Scenario) -> Iterator[Item]:
     for disk in scenario.disk:
         for _ in scenario.made_of(disk):
-            yield from billed(disk, _sharers(scenario, disk))
+            users = {arm.machine for arm in scenario.arm if arm.disk == disk.name}
+            yield from billed(disk, max(1, min(disk.max_shares, len(users))))
 
 
 def _witnesses(scenario: Scenario) -> Iterator[Item]:
@@ -227,11 +227,6 @@ def billed(disk: disk_options.Disk, sharers: int) -> Iterator[Item]:
     """What a disk costs by the hour; an ephemeral OS disk comes with its machine."""
     if disk.sku != catalog.EPHEMERAL:
         yield from _flexible(disk) if disk.sku in FLEXIBLE else _sized(disk, sharers)
-
-
-def _sharers(scenario: Scenario, disk: Disk) -> int:
-    users = {arm.machine for arm in scenario.arm if arm.disk == disk.name}
-    return max(1, min(disk.max_shares, len(users)))
 
 
 def _sized(disk: disk_options.Disk, sharers: int) -> Iterator[Item]:

@@ -30,10 +30,14 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
     count = len(scenario.machine)
     replicates = scenario.design.replicates
     each = f"for each of {replicates} replicates" if replicates > 1 else "for its replicate"
+    named, group = scenario.azure.resource_group, "one resource group"
+    if named:
+        group = f"the existing resource group {named}, which stays"
+    tags = ", ".join(f"{name}={value}" for name, value in scenario.azure.tags.items())
     return "\n".join(
         [
-            f"would be created in {scenario.region}, in {_group(scenario)}, {each}:",
-            *_tags(scenario),
+            f"would be created in {scenario.region}, in {group}, {each}:",
+            *([f"  tags of your own: {tags}"] if tags else []),
             f"  machines:{_counted(machines)}; each with OS disk, {_interfaces(scenario)}",
             *_network(scenario.network),
             f"  data disks:{_counted(disks)}",
@@ -44,16 +48,6 @@ def created(scenario: Scenario, estimate: Estimate) -> str:
             *(_LASTING for _ in _local(scenario)[:1]),
         ]
     )
-
-
-def _group(scenario: Scenario) -> str:
-    named = scenario.azure.resource_group
-    return f"the existing resource group {named}, which stays" if named else "one resource group"
-
-
-def _tags(scenario: Scenario) -> list[str]:
-    own = ", ".join(f"{name}={value}" for name, value in scenario.azure.tags.items())
-    return [f"  tags of your own: {own}"] if own else []
 
 
 def _interfaces(scenario: Scenario) -> str:

@@ -151,7 +151,8 @@ def _read(items: Sequence[Mapping[str, Any]], meters: Sequence[Meter], answer: _
     """Find meters among the items of a query, one by one; the first tier that is charged is taken."""
     for meter in meters:
         try:
-            tiers = sorted((item for item in items if _is(meter, item)), key=_tier)
+            priced = (item for item in items if _is(meter, item))
+            tiers = sorted(priced, key=lambda item: float(item.get("tierMinimumUnits") or 0))
             charged = [item for item in tiers if float(item["retailPrice"]) > 0]
             if charged:
                 answer.live[meter] = _price(meter, charged[0], today)
@@ -166,10 +167,6 @@ def _price(meter: Meter, item: Mapping[str, Any], today: date) -> Price:
     if item["unitOfMeasure"] != unit:
         raise ValueError(f"{meter.name} is priced by '{item['unitOfMeasure']}', not by '{unit}'")
     return Price(meter, dollars(item["retailPrice"]), "live", today)
-
-
-def _tier(item: Mapping[str, Any]) -> float:
-    return float(item.get("tierMinimumUnits") or 0)
 
 
 def queries(region: str, meters: Sequence[Meter]) -> list[tuple[str, list[Meter]]]:

@@ -13,7 +13,6 @@ import socket
 import struct
 import sys
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import parse_qs, urlsplit
 
 MIB = 1024**2
@@ -37,9 +36,7 @@ class Export:
     def __enter__(self) -> "Export":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._send(DISCONNECT, 0, 0)
         self._link.close()
 

@@ -32,7 +32,8 @@ KEY = "inventory"
 REPLICATE = 1
 FULL_BYTES = 64 * KIB
 """Less than this is left on a disk that is full: not what a tool prints of a trial."""
-_NO_LIMITS = ("iops", "mb_s", "burst_iops", "burst_mb_s")
+_NO_LIMITS = dict.fromkeys(("iops", "mb_s", "burst_iops", "burst_mb_s"))
+_UNKNOWN: dict[str, Any] = {"logical_zone": None, "physical_zone": None, "limits": _NO_LIMITS}
 _FACTS = "uname -sr; {version} 2>&1 | head -n 1; cat /etc/machine-id 2>/dev/null || hostname"
 
 Say = Callable[[str], None]
@@ -268,9 +269,7 @@ def _machine(session: _Session) -> dict[str, Any]:
         "id": _machine_id(session),
         "size": OWN_HOST,
         "os": "linux",
-        "logical_zone": None,
-        "physical_zone": None,
-        "limits": dict.fromkeys(_NO_LIMITS),
+        **_UNKNOWN,
         "where": "this machine" if session.entry["address"] is None else "over SSH",
         "work": session.work,
         **session.software,
@@ -282,9 +281,7 @@ def _disk(session: _Session, place: targets.Place, read_back: dict[str, Any]) ->
         "id": f"{_machine_id(session)}/{place.disk}",
         "unique_id": place.unique_id,
         "sku": OWN_DISK,
-        "logical_zone": None,
-        "physical_zone": None,
-        "limits": dict.fromkeys(_NO_LIMITS),
+        **_UNKNOWN,
         "where": read_back["where"],
         "place": vars(place),
         "read_back": read_back,

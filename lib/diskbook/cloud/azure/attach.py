@@ -98,14 +98,11 @@ class Attachments:
         With `force` it is taken from a machine that does not let go of it, what is not written yet with it
         (`detachOption`, from the REST specification, not seen on the wire).
         """
-        option = {"detachOption": "ForceDetach"} if force else {}
-        self._detach([disk], machine, option)
+        self.detach_all([disk], machine, force=force)
 
-    def detach_all(self, disks: Sequence[str], machine: str) -> None:
+    def detach_all(self, disks: Sequence[str], machine: str, *, force: bool = False) -> None:
         """Detach disks from a machine, all by one request; their data stay."""
-        self._detach(disks, machine, {})
-
-    def _detach(self, disks: Sequence[str], machine: str, option: Mapping[str, str]) -> None:
+        option = {"detachOption": "ForceDetach"} if force else {}
         bodies = [{"diskId": self._disks[disk], **option} for disk in disks]
         with operation(self._run, "detach", f"{', '.join(disks)} from {machine}", self._clients):
             self._change(machine, {"dataDisksToDetach": bodies})

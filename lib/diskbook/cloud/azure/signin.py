@@ -193,7 +193,7 @@ def not_granted(rows: Sequence[Mapping[str, Any]], needed: Iterable[str]) -> lis
 def _allows(row: Mapping[str, Any], action: str) -> bool:
     def matches(key: str) -> bool:
         return any(
-            (re.fullmatch(re.escape(str(pattern)).replace(r"\*", ".*"), action, re.IGNORECASE) is not None)
+            re.fullmatch(re.escape(str(pattern)).replace(r"\*", ".*"), action, re.IGNORECASE)
             for pattern in row.get(key) or ()
         )
 

@@ -34,7 +34,10 @@ def delete_group(clients: Clients, run: Run, group: str, say: Say | None = None)
     """
 
     def announce(text: str) -> None:
-        _announce(run, text, say)
+        with contextlib.suppress(DiskbookError):  # a full disk is no reason to leave a group standing
+            run.append("deletion", text=text)
+        if say:
+            say(text)
 
     if prefix := inventory.prefix_in(run, group):
         with operation(run, "delete resources", group, clients):
@@ -187,14 +190,6 @@ def _polls_this_cloud(token: str, clients: Clients) -> bool:
 
 
 _POLLED = {"location", "azure-asyncoperation", "operation-location"}
-
-
-def _announce(run: Run, text: str, say: Say | None) -> None:
-    """Say a line, and keep it; a full disk, for one, is no reason to leave a group standing."""
-    with contextlib.suppress(DiskbookError):
-        run.append("deletion", text=text)
-    if say:
-        say(text)
 
 
 def _record_token(run: Run, group: str, token: str) -> None:

@@ -18,7 +18,6 @@ import struct
 import sys
 import time
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 
 BLOCK = 4096
@@ -37,9 +36,7 @@ class BlockDevice:
     def __enter__(self) -> "BlockDevice":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._file)
         self._memory.close()
 

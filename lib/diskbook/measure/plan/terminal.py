@@ -498,7 +498,11 @@ def _history(scenario: Scenario, runs: Sequence[PriorRun], target: Target) -> st
     kept = f"widths that {percent(power.ASSURANCE)} of runs keep"
     lines = [f"with the history of {names} ({runs[0].manifest['provenance']}), disks like these ({kept}):"]
     for (item, direction), prior in history_of(runs, scenario, sample_size.headline(scenario)).items():
-        lines.append(f"  {item.arm} / {item.base_arm}, {item.workload} ({direction}): {_prior(prior)}")
+        spread = f"s.d. between replicates {percent(math.sqrt(prior.variance))}"
+        lines.append(
+            f"  {item.arm} / {item.base_arm}, {item.workload} ({direction}): {spread}, "
+            f"{many(prior.df, 'degree')} of freedom"
+        )
         lines += [f"    {_saving(n, prior, target)}" for n in range(2, prior_runs.MOST_REPLICATES + 1)]
     lines.append(
         f"  The history counts {prior_runs.ALLOWANCE:g} times its s.d.; a run that is clearly noisier has "
@@ -506,11 +510,6 @@ def _history(scenario: Scenario, runs: Sequence[PriorRun], target: Target) -> st
         f"{prior_runs.TOLERATED:g} times as noisy."
     )
     return "\n".join(lines)
-
-
-def _prior(prior: prior_runs.Prior) -> str:
-    sd = percent(math.sqrt(prior.variance))
-    return f"s.d. between replicates {sd}, {many(prior.df, 'degree')} of freedom"
 
 
 def _saving(n: int, prior: prior_runs.Prior, target: Target) -> str:

@@ -133,7 +133,7 @@ def remove(report: SweepReport, say: Say) -> list[str]:
             if group.goes and group.label:
                 by_run.setdefault(group.label.run, []).append(group)
         # The groups of one run share a manifest: one after the other.
-        tasks += [_removal(place.clients, groups, say) for groups in by_run.values()]
+        tasks += [partial(_remove_groups, place.clients, groups, say) for groups in by_run.values()]
     with ThreadPoolExecutor(cloud_sweep.WORKERS) as pool:
         failed = [text for text in pool.map(_tried, tasks) if text]
     # In the order found, one after the other: closing a run's record also removes its emulator.
@@ -161,12 +161,9 @@ def _place(title: str, clients: Clients) -> Place:
         raise DiskbookError(f"{title}: {refusals.message(error)}") from error
 
 
-def _removal(clients: Clients, groups: list[cloud_sweep.Group], say: Say) -> Callable[[], None]:
-    def task() -> None:
-        for group in groups:
-            _remove_group(clients, group, say)
-
-    return task
+def _remove_groups(clients: Clients, groups: list[cloud_sweep.Group], say: Say) -> None:
+    for group in groups:
+        _remove_group(clients, group, say)
 
 
 def _remove_group(clients: Clients, listed: cloud_sweep.Group, say: Say) -> None:
@@ -204,7 +201,7 @@ def _remove_group(clients: Clients, listed: cloud_sweep.Group, say: Say) -> None
 def sweep_text(report: SweepReport) -> str:
     """Write a report as text: a table a cloud, then the rest."""
     parts = [
-        (f"{place.title}:\n{table_writers.text(Table.of(list(map(_row, place.groups))), indent=2)}")
+        f"{place.title}:\n{table_writers.text(Table.of(list(map(_row, place.groups))), indent=2)}"
         for place in report.places
         if place.groups
     ]

@@ -58,7 +58,7 @@ LONGEST_FIRST = (
     "tests/measure/runs/test_own_scenario.py",
     "tests/measure/runs/test_sweep.py",
     "tests/emulator/test_lifecycle.py",
-    "tests/cloud/azure/test_recovery.py",
+    "tests/cloud/azure/test_attach_recovery.py",
     "tests/cloud/azure/test_preflight.py",
     "tests/emulator/test_volume.py",
     "tests/cloud/azure/test_provision.py",

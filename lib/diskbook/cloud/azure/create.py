@@ -391,8 +391,5 @@ def _probe(connection: Connection, places: list[str]) -> list[list[float]]:
 def _summary(times_s: list[float]) -> dict[str, Any]:
     if not times_s:
         return {"median_ms": None, "min_ms": None, "n": 0}
-    return {
-        "median_ms": round(statistics.median(times_s) * 1000, 4),
-        "min_ms": round(min(times_s) * 1000, 4),
-        "n": len(times_s),
-    }
+    median_ms, min_ms = (round(time_s * 1000, 4) for time_s in (statistics.median(times_s), min(times_s)))
+    return {"median_ms": median_ms, "min_ms": min_ms, "n": len(times_s)}

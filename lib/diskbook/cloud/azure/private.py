@@ -38,13 +38,8 @@ def route_entry(network: Network, subscription: str, machine_id: str) -> dict[st
         return {}
     if network.jump_host:
         return {"jump_host": network.jump_host}
-    group = company_rules.bastion_group(network)
-    return {
-        "bastion": network.bastion,
-        "group": group,
-        "subscription": subscription,
-        "target": machine_id,
-    }
+    way = {"bastion": network.bastion, "group": company_rules.bastion_group(network)}
+    return {**way, "subscription": subscription, "target": machine_id}
 
 
 def host_of(machine: Mapping[str, Any], folder: Path) -> Host:

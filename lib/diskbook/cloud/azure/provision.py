@@ -78,14 +78,6 @@ def longest_chain(
     return max(best.values(), default=(0.0, []))
 
 
-__all__ = [
-    "Place",
-    "create_group",
-    "group_tags",
-    "replicates",
-    "steps",
-]
-
 Keep = Callable[[dict[str, Any]], None]
 
 LEAST_DEPTH = 32

@@ -35,7 +35,7 @@ from diskbook.hosts.device import Device
 from diskbook.hosts.jobs import JobLost, StepFailed
 from diskbook.hosts.ssh import Connection
 from diskbook.measure.bench import steps
-from diskbook.measure.bench.rig import Rig, read_job, run_job, run_with_retry
+from diskbook.measure.bench.rig import Rig, read_job
 from diskbook.measure.bench.steps import NoRoomError, prefill
 from diskbook.results.run import now_utc
 from diskbook.tools import registry
@@ -173,8 +173,6 @@ def cpu_usage(output: Mapping[str, bytes]) -> dict[str, Any]:
     known = guest.usage(output)
     return {} if known is None else {"guest": known}
 
-
-__all__ = ["Rig", "measure", "prefill", "run_job", "run_with_retry"]
 
 ATTEMPTS = 2
 PAUSE_S = 1.0  # before the next attempt: what broke one may be back in a moment

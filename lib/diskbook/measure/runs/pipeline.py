@@ -84,9 +84,6 @@ def _cost(run: Run) -> str:
     return f"it costs {usd} ({estimate.source}), and current prices are checked before anything is created"
 
 
-__all__ = ["Outcome", "dropped_if_refused", "execute"]
-
-
 @contextlib.contextmanager
 def dropped_if_refused(run: Run) -> Iterator[None]:
     """Remove the folder of a run that is refused before it made anything, so that its name is free again."""

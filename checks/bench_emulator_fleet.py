@@ -9,9 +9,9 @@ from pathlib import Path, PureWindowsPath
 from checks.bench_emulator_rig import WORKING_SET_MIB
 from diskbook.design.diskspd_arguments import parse
 from diskbook.facts.units import MIB, MS_PER_S
-from diskbook_emulator import fleet_fio
+from diskbook_emulator import fleet
 from diskbook_emulator.disk import Server
-from diskbook_emulator.fleet_fio import Member
+from diskbook_emulator.fleet import Member
 from diskbook_emulator.windows_diskspd import Disk
 
 
@@ -29,10 +29,10 @@ def fleet_values(folder: Path, servers: Sequence[Server], line: str, instances: 
     ]
     with tempfile.TemporaryDirectory(dir=folder) as name:
         place = Path(name)
-        (place / fleet_fio.JOBS).write_text(fleet_fio.job_file(asked, members, 1), encoding="utf-8")
-        command = fleet_fio.command("fio")
+        (place / fleet.JOBS).write_text(fleet.job_file(asked, members, 1), encoding="utf-8")
+        command = fleet.command("fio")
         done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
-        outcomes = fleet_fio.read(place, done.stdout + done.stderr, asked, members).values()
+        outcomes = fleet.read(place, done.stdout + done.stderr, asked, members).values()
     rates = [sum(part.iops for part in outcome.measured.total.directions.values()) for outcome in outcomes]
     starts, ends = ([getattr(outcome, at) / MS_PER_S for outcome in outcomes] for at in _TIMES)
     window = (min(ends) - max(starts)) / asked.duration_s

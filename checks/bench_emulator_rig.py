@@ -18,7 +18,7 @@ from diskbook.tools.record import Measurement
 from diskbook_emulator.disk import Export, LimitsFile, Server, build_plugin
 from diskbook_emulator.layout_file import Hop, MemberModel, NodeModel, VolumeModel
 from diskbook_emulator.types import Cache, ExportModel, Latency, Limits
-from diskbook_emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
+from diskbook_emulator.volume_host import VOLUME_SOURCE, Volume, VolumeServer
 from diskbook_emulator.volumes import arrange
 
 DISK_BYTES = 2**40

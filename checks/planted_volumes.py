@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.cloud import kinds
-from diskbook.clusters.analysis.s2d import sweep, wire
+from diskbook.clusters.analysis import sweep
 from diskbook.measure.runs import stages
 from diskbook.report.analysis.run import Analysis, analyse
 
@@ -109,7 +109,7 @@ def rows(a: Analysis, truth: Mapping[str, Any]) -> Iterator[Row]:
         depth = cap * _expected(volume)[f"{kind}_mean_ms"] / 1000.0
         yield Row(f"knee of {name}", depth, place["knee"], place["low"], place["high"], KNEE)
     share = volumes["mirror"]["settings"]["local_share"]
-    known = wire.shares(a)
+    known = sweep.wire_shares(a)
     for row in known[known["share"].notna()].to_dict("records"):
         what = f"local share, {row['arm']}, by {row['by']}"
         yield Row(what, share, row["share"], math.nan, math.nan, SHARE, is_share=True)

@@ -75,7 +75,7 @@ def targets() -> list[Target]:
         ("sysbench", _text(sysbench.parse), "sysbench/*"),
         ("kubestr", _text(kubestr.parse), "kubestr/*"),
         ("table", lambda content: _check(table.parse(content, "f", _COLUMNS)), "tables/*"),
-        ("VMFleet", _text(vmfleet_table.parse), "vmfleet/*.tsv"),
+        ("VMFleet", _text(vmfleet_table.parse_table), "vmfleet/*.tsv"),
         ("VMFleet archive", _archive, "vmfleet/*.zip"),
         ("VMFleet machine in an archive", _machine_of_archive, "diskspd/*.xml"),
         ("VMFleet list of machines", _list_of_archive, "vmfleet/fleet.json"),

@@ -16,7 +16,7 @@ from diskbook.facts.catalog import EPHEMERAL, NVME
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.linux import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
 from diskbook.facts.units import GIB
-from diskbook_emulator import cluster_steps, network, stand_ins
+from diskbook_emulator import cluster_steps, machine, stand_ins
 from diskbook_emulator.exports import OS_LUN, Exports, key
 from diskbook_emulator.jump import JumpHost
 from diskbook_emulator.machine import Machine
@@ -115,7 +115,6 @@ class LocalBackend:
             return address
 
     def stop_vm(self, vm_id: str, notice: bool = False) -> None:
-        """End the machine, all that runs on it, and the exports of its disks."""
         with self._step():
             record = self._book.vms.get(vm_id)
             if record is None:
@@ -137,7 +136,6 @@ class LocalBackend:
             self._save()
 
     def delete_vm(self, vm_id: str) -> None:
-        """End the machine, detach its disks and remove its files."""
         with self._step():
             record = self._book.vms.get(vm_id)
             if record is None:
@@ -354,8 +352,8 @@ class LocalBackend:
 
     def _new_address(self) -> VmAddress:
         taken = [record.address.address for record in self._book.vms.values()]
-        address = network.next_address(network.network_of(self._folder), taken)
-        return VmAddress(address, network.free_port(address))
+        address = machine.next_address(machine.network_of(self._folder), taken)
+        return VmAddress(address, machine.free_port(address))
 
     def _machine(self, record: VmRecord) -> Machine:
         vm = record.spec

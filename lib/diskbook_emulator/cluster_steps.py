@@ -2,23 +2,25 @@
 
 The answers are those that the .ps1 files would print, errors in their words included; where Windows itself
 would speak, in Windows' as far as they are known. A step looks, changes what differs, and looks again, so
-called twice it changes nothing the second time. Here are the steps that make a cluster; `pool_steps` and
-`volume_steps` have the others. No PowerShell runs.
+called twice it changes nothing the second time. Here are the steps that make a cluster and its
+pool; `volume_steps` has the others. No PowerShell runs.
 """
 
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from diskbook.clusters.powershell import steps
-from diskbook_emulator import fleet, pool_steps, volume_steps
+from diskbook.facts.units import GIB
+from diskbook_emulator import fleet, volume_steps
+from diskbook_emulator.exports import OS_LUN
+from diskbook_emulator.records import Cluster, Node, Pool, PoolDisk, digest
 from diskbook_emulator.step_call import Call, Json, Killed, StepError, same
-from diskbook_emulator.storage_spaces import Cluster, Node, digest
 
 BUILDS = {"2019": 17763, "2022": 20348, "2025": 26100}
 NEWEST = "2025"
@@ -87,7 +89,6 @@ def task(call: Call, asked: steps.Task, inner: str) -> Json:
 
 
 def prepare(call: Call, asked: steps.Prepare) -> Json:
-    """Make one machine ready."""
     year = _YEAR.search(call.book.spec(call.vm_id).image)
     build = BUILDS.get(year[0] if year else NEWEST, 0)
     if build < LEAST_BUILD:
@@ -157,7 +158,6 @@ def _reached(call: Call, name: str) -> str:
 
 
 def cluster(call: Call, asked: steps.Cluster) -> Json:
-    """Make the cluster of these nodes, and its witness."""
     if len(asked.nodes) == 2 and not asked.witness_account:
         raise StepError("a cluster of two nodes needs a witness, and none was named")
     call.reaches_others()
@@ -195,11 +195,132 @@ def _joins(call: Call, name: str) -> str:
     return vm_id
 
 
+RULES = ("AutoPool", "AutoReplace", "AutoRetire.OnLostCommunication")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A physical disk as the storage subsystem has it."""
+
+    disk: PoolDisk
+    lun: int
+
+
+def enable(call: Call, asked: steps.Enable) -> Json:
+    """Make the pool; with `clustered` over all nodes of the cluster, else of this machine alone."""
+    if asked.clustered:
+        call.reaches_others()
+        _direct(call)
+    nodes = call.cluster().nodes if asked.clustered else [call.vm_id]
+    if "Storage Spaces Direct" in call.changed:
+        ids = [disk.unique_id for disk in asked.disks]
+        what = f"that all disks are seen: {', '.join(ids)}"
+        call.wait_until(
+            what, asked.wait_s, lambda: set(ids) <= {seen.disk.unique_id for seen in _visible(call, nodes)}
+        )
+    members = _members(call, asked, _visible(call, nodes))
+    pool = next((pool for pool in call.spaces.pools_of(call.vm_id) if pool.name == asked.pool), None)
+    if pool is None:
+        pool = _new_pool(call, asked, members, nodes)
+    expected = sorted(disk.unique_id for disk in asked.disks)
+    pooled = sorted(disk.unique_id for disk in pool.disks)
+    if call.planted.reads.get("disk"):
+        pooled = sorted([call.planted.reads["disk"], *pooled[1:]])
+    same(f"the disks of pool {asked.pool}", ", ".join(expected), ", ".join(pooled))
+    for disk in sorted(pool.disks, key=lambda disk: disk.unique_id):
+        if disk.medium != "SSD":
+            disk.medium = "SSD"
+            call.change(f"medium of {disk.unique_id}")
+    return _state(call, asked, pool)
+
+
+def _direct(call: Call) -> None:
+    """Switch Storage Spaces Direct on, without cache; nothing may join or replace a disk by itself."""
+    own = call.cluster()
+    if not own.direct:
+        own.direct = True
+        call.change("Storage Spaces Direct")
+    same("S2DEnabled", 1, call.read("s2d_enabled", 1))
+    same("the cache of Storage Spaces Direct", "Disabled", call.read("cache", "Disabled"))
+    if own.block_cache_mb:
+        own.block_cache_mb = 0
+        call.change("BlockCacheSize")
+    same("BlockCacheSize", 0, call.read("block_cache_mb", 0))
+    for rule in RULES:
+        if rule not in own.rules:
+            own.rules.append(rule)
+            call.change(rule)
+
+
+def _visible(call: Call, nodes: Sequence[str]) -> list[Seen]:
+    """Data disks of the nodes that run, as Get-PhysicalDisk lists them."""
+    return [
+        Seen(PoolDisk(vm_id, entry.disk.id, entry.disk.unique_id, entry.disk.size_gib * GIB), entry.lun)
+        for vm_id in nodes
+        if call.book.is_up(vm_id)
+        for entry in call.book.attached_to(vm_id)
+        if entry.lun != OS_LUN
+    ]
+
+
+def _members(call: Call, asked: steps.Enable, visible: list[Seen]) -> list[Seen]:
+    """Match each disk that was asked for, and compare its size and its node."""
+    members = []
+    for place, disk in enumerate(asked.disks):
+        matches = [seen for seen in visible if seen.disk.unique_id.lower() == disk.unique_id.lower()]
+        label = f"the disk of {disk.node} at LUN {disk.lun} ({disk.unique_id})"
+        if len(matches) != 1:
+            raise StepError(f"{label} is seen {len(matches)} times by the storage subsystem, not once")
+        (match,) = matches
+        first = place == 0
+        if call.spaces.pool_with(match.disk.disk_id) is None:
+            size = match.disk.size_bytes
+            same(f"the size of {label}", disk.size_bytes, call.read("size_bytes", size) if first else size)
+        if asked.clustered:
+            holder = call.name_of(match.disk.vm_id)
+            same(f"the node of {label}", disk.node, call.read("node", holder) if first else holder)
+        members.append(match)
+    return members
+
+
+def _new_pool(call: Call, asked: steps.Enable, members: list[Seen], nodes: Sequence[str]) -> Pool:
+    for member in members:
+        if call.spaces.pool_with(member.disk.disk_id) is not None:
+            raise StepError(f"disk {member.disk.unique_id} cannot join a pool: In a Pool")
+    ordered = sorted(members, key=lambda member: (nodes.index(member.disk.vm_id), member.lun))
+    disks = [member.disk for member in ordered]
+    counts = {sum(disk.vm_id == vm_id for disk in disks) for vm_id in nodes}
+    if len(counts) > 1:
+        raise StepError("emulated pools have equally many disks on each node")
+    pool = Pool(asked.pool, list(nodes), disks, asked.clustered)
+    call.spaces.pools.append(pool)
+    call.machines.show(nodes)
+    call.change("pool")
+    return pool
+
+
+def _state(call: Call, asked: steps.Enable, pool: Pool) -> Json:
+    cache = call.cluster().block_cache_mb if asked.clustered else 0
+    disks = [
+        {
+            "unique_id": disk.unique_id,
+            "size_bytes": disk.size_bytes,
+            "bus": "SAS",
+            "medium": disk.medium,
+            "usage": "Auto-Select",
+            "health": "Healthy" if call.book.is_at(disk.vm_id, disk.disk_id, disk.unique_id) else "Warning",
+        }
+        for disk in sorted(pool.disks, key=lambda disk: disk.unique_id)
+    ]
+    size = sum(disk.size_bytes for disk in pool.disks)
+    return {"pool": pool.name, "block_cache_mb": cache, "size_bytes": size, "disks": disks}
+
+
 _STEPS: dict[str, Callable[[Call, Any], Json]] = {
     "prepare": prepare,
     "validate": validate,
     "cluster": cluster,
-    "enable": pool_steps.enable,
+    "enable": enable,
     "volume": volume_steps.volume,
     "place": volume_steps.place,
     "idle": volume_steps.idle,

@@ -1,6 +1,6 @@
 """Emulated disks: one nbdkit process with our plugin for each attached disk, on a Unix socket.
 
-Volumes are served alike by another plugin (`diskbook_emulator.volume`): `Server` is what both are.
+Volumes are served alike by another plugin (`diskbook_emulator.volume_host`): `Server` is what both are.
 """
 
 import hashlib
@@ -130,7 +130,6 @@ class Server:
 
     @property
     def pid(self) -> int | None:
-        """Process id of nbdkit, None while stopped."""
         return self._process.pid if self._process else None
 
     def start(self) -> None:

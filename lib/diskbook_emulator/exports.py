@@ -59,13 +59,11 @@ class Exports:
         return time.monotonic() - (time.time() - self._book.began)
 
     def delete(self, disk_id: str) -> None:
-        """Delete a disk's data, reservations and limits."""
         self.backing(disk_id).unlink(missing_ok=True)
         self.reservations_path(disk_id).unlink(missing_ok=True)
         self.drop_limits(key(disk_id))
 
     def start(self, attachment: Attachment) -> None:
-        """Start the export of an attachment, unless it runs."""
         if attachment.number not in self.running:
             self.running[attachment.number] = self._new_export(attachment)
         try:
@@ -84,7 +82,6 @@ class Exports:
         return self._model.fresh(model, attachment.disk.sku, attached_at)
 
     def stop(self, attachment: Attachment) -> None:
-        """Stop the export and keep what it recorded."""
         export = self.running.pop(attachment.number, None)
         if export is not None:
             export.stop()
@@ -134,7 +131,6 @@ class Exports:
         return self._folder / "reservations" / key(disk_id)
 
     def drop_limits(self, name: str) -> None:
-        """Forget the limits of a disk or machine."""
         for path in (name, *(f"{name}.{way}" for way in ("uncached", "cached", "nic_out", "nic_in"))):
             if self._limits.pop(path, None) is not None:
                 (self._folder / "limits" / path).unlink(missing_ok=True)
@@ -154,7 +150,6 @@ class Exports:
         return out, into
 
     def sessions(self, attachment: Attachment) -> list[Session]:
-        """Sessions of an attachment: from its export, or as kept."""
         export = self.running.get(attachment.number)
         return attachment.sessions if export is None else export.sessions()
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.files import replacing, write_atomic
 from diskbook.facts.paths import SSH_CONFIG
-from diskbook_emulator import network, processes, template
-from diskbook_emulator.cloudinit import new_host_key
-from diskbook_emulator.machine import Machine
+from diskbook_emulator import machine, processes, template
+from diskbook_emulator.machine import Machine, new_host_key
 from diskbook_emulator.types import VmAddress, VmSpec
 
 SOURCE = Path(__file__).with_name("jump.c")
@@ -51,8 +50,8 @@ class JumpHost(Machine):
     """The jump host of one emulator, in `folder`."""
 
     def __init__(self, state: Path, name: str) -> None:
-        address = f"{network.network_of(state)}.{LAST}"
-        at = VmAddress(address, network.free_port(address, "jump"))
+        address = f"{machine.network_of(state)}.{LAST}"
+        at = VmAddress(address, machine.free_port(address, "jump"))
         super().__init__(state / "jump", f"{name}/{ALIAS}", at)
 
     @property

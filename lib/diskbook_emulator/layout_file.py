@@ -352,7 +352,9 @@ def _write_head(shared: _Layout, layout: Layout, model: VolumeModel) -> None:
     for node, node_model in zip(shared.node, model.nodes, strict=False):
         _write_node(node, node_model, model.hop)
     for member, member_model, on in zip(shared.member, model.members, layout.nodes, strict=False):
-        _write_member(member, member_model, on)
+        member.up, member.node = 1, on
+        member.backing, member.limits = _path(member_model.backing), _path(member_model.limits)
+        _write_play(member, member_model)
 
 
 def _write_node(shared: _Node, node: NodeModel, hop: Hop) -> None:
@@ -367,12 +369,6 @@ def _write_node(shared: _Node, node: NodeModel, hop: Hop) -> None:
 def _write_seconds(shared: _Node, node: NodeModel) -> None:
     shared.second_log[: len(node.second_log)] = list(node.second_log)
     shared.seconds = len(node.second_log)
-
-
-def _write_member(shared: _Member, member: MemberModel, node: int) -> None:
-    shared.up, shared.node = 1, node
-    shared.backing, shared.limits = _path(member.backing), _path(member.limits)
-    _write_play(shared, member)
 
 
 def _write_play(shared: _Member, member: MemberModel) -> None:

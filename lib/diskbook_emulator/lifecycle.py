@@ -257,10 +257,8 @@ def _launch(state: Path, name: str, owner: bool) -> None:
     (state / folders.KEEP).unlink(missing_ok=True)
     (state / folders.CONNECTION).unlink(missing_ok=True)
     ready_read, ready_write = os.pipe()
-    fds, command = (
-        [ready_write],
-        [sys.executable, "-m", "diskbook_emulator.server", str(state), str(ready_write)],
-    )
+    fds = [ready_write]
+    command = [sys.executable, "-m", "diskbook_emulator.server", str(state), str(ready_write)]
     if owner:
         owner_read, _owner_pipes[name] = os.pipe()
         fds.append(owner_read)
@@ -280,7 +278,8 @@ def _launch(state: Path, name: str, owner: bool) -> None:
     try:
         _await_ready(ready_read, state)
     except BaseException:
-        _abandon(name)
+        _children[name].terminate()
+        _reap(name)
         raise
     finally:
         os.close(ready_read)
@@ -295,12 +294,6 @@ def _await_ready(ready: int, state: Path) -> None:
     message = json.loads(word)
     if "error" in message:
         raise (UsageError if message["usage"] else DiskbookError)(message["error"])
-
-
-def _abandon(name: str) -> None:
-    """End a server that did not get ready."""
-    _children[name].terminate()
-    _reap(name)
 
 
 def _reap(name: str) -> None:

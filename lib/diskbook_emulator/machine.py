@@ -6,9 +6,11 @@ environment, and see this computer.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import pwd
+import re
 import secrets
 import shlex
 import shutil
@@ -16,16 +18,104 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from diskbook.facts.errors import UsageError
 from diskbook.facts.files import write_atomic
 from diskbook.hosts import nbd
-from diskbook_emulator import FOLDER_VARIABLE, network, processes, stand_in_call, template
-from diskbook_emulator.cloudinit import host_key_pair, host_keys, new_host_key, written_files
+from diskbook_emulator import FOLDER_VARIABLE, processes, stand_in_call, template
 from diskbook_emulator.types import VmAddress, VmSpec
+
+KEY_TYPES = ("ed25519", "ecdsa", "rsa")
+# Of systemd's calendar times only the plain one: no emulated machine needs another.
+_ON_CALENDAR = re.compile(r"^OnCalendar=(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC$", re.MULTILINE)
+
+
+def host_keys(custom_data: str) -> dict[str, tuple[str, str]]:
+    """Return the SSH host keys of a ``#cloud-config`` text.
+
+    - `custom_data`: the decoded user data. Only `ssh_keys` is read here: an emulated machine installs
+      nothing.
+
+    Returns ``{type: (private key in OpenSSH's format, public key line)}``, empty without `ssh_keys`.
+
+    Raises RuntimeError: the text is not YAML, or a private key comes without its public one.
+    """
+    if not custom_data.lstrip().startswith("#cloud-config"):
+        return {}
+    try:
+        config = yaml.safe_load(custom_data)
+    except yaml.YAMLError as error:
+        raise RuntimeError(f"customData is not valid cloud-init YAML: {error}") from error
+    keys = config.get("ssh_keys") if isinstance(config, dict) else None
+    return {} if keys is None else _pairs(keys)
+
+
+def shutdown_at(custom_data: str) -> datetime | None:
+    """Return when a timer of systemd in a ``#cloud-config`` text shuts the machine down; None without one."""
+    timers = [content for path, content in written_files(custom_data) if path.endswith(".timer")]
+    times = [match[1] for text in timers for match in _ON_CALENDAR.finditer(text)]
+    return min((datetime.fromisoformat(f"{time}+00:00") for time in times), default=None)
+
+
+def written_files(custom_data: str) -> list[tuple[str, str]]:
+    """Return path and content of each file that a ``#cloud-config`` text writes."""
+    if not custom_data.lstrip().startswith("#cloud-config"):
+        return []
+    try:
+        config = yaml.safe_load(custom_data)
+    except yaml.YAMLError:
+        return []  # the machine's creation has told that
+    files = (config.get("write_files") if isinstance(config, dict) else None) or []
+    return [(str(file.get("path", "")), str(file.get("content", ""))) for file in files]
+
+
+def _pairs(keys: object) -> dict[str, tuple[str, str]]:
+    if not isinstance(keys, dict):
+        raise RuntimeError("customData: ssh_keys must map names such as ed25519_private to keys")
+    pairs = {}
+    for kind in KEY_TYPES:
+        private, public = keys.get(f"{kind}_private"), keys.get(f"{kind}_public")
+        if private is None:
+            continue
+        if public is None:
+            raise RuntimeError(f"customData: ssh_keys has {kind}_private but no {kind}_public")
+        pairs[kind] = (str(private).strip() + "\n", str(public).strip() + "\n")
+    return pairs
+
+
+def host_key_pair(private_key: str) -> dict[str, tuple[str, str]]:
+    """Return a host key as `host_keys` does, given its private part.
+
+    Raises RuntimeError when it is not a private key in OpenSSH's format, or of a kind that machines do not
+    take.
+    """
+    try:
+        key = serialization.load_ssh_private_key(private_key.encode(), None)
+    except ValueError as error:
+        raise RuntimeError(f"the host key is no private key in OpenSSH's format: {error}") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise RuntimeError("the host key is not an ed25519 key")
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return {"ed25519": (private_key.strip() + "\n", public.decode() + "\n")}
+
+
+def new_host_key() -> dict[str, tuple[str, str]]:
+    """Make an ed25519 host key, as a machine does whose user data bring none."""
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return {"ed25519": (private.decode(), public.decode() + "\n")}
+
 
 SFTP_SERVERS = (
     "/usr/lib/openssh/sftp-server",
@@ -72,7 +162,6 @@ class Machine:
 
     @property
     def running(self) -> bool:
-        """Whether the machine's sshd runs."""
         return self._sshd is not None and self._sshd.poll() is None
 
     def prepare(self, vm: VmSpec) -> None:
@@ -161,7 +250,7 @@ class Machine:
             return
         sshd = processes.require("sshd", "openssh-server")
         where = f"{self.address.address}:{self.address.port}"
-        if not network.becomes_free(self.address.address, self.address.port):
+        if not becomes_free(self.address.address, self.address.port):
             raise RuntimeError(f"the emulated machine {self.label} cannot listen on {where}: it is in use")
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
@@ -297,3 +386,63 @@ def environment(folder: Path) -> dict[str, str]:
         "NSS_WRAPPER_PASSWD": f"{folder}/passwd",
         "NSS_WRAPPER_GROUP": f"{folder}/group",
     }
+
+
+PORT_FIRST = 20_000  # below the kernel's ephemeral range, so that no outgoing connection takes a port
+PORT_COUNT = 12_000
+
+
+def network_of(folder: Path) -> str:
+    """Return the first three bytes of an emulator's addresses, e.g. ``127.83.201``.
+
+    They follow from the state folder and the user, so a restarted emulator keeps them and two emulators
+    rarely share them; where they do, the free port tells them apart.
+    """
+    digest = hashlib.sha256(f"{os.getuid()}:{folder}".encode()).digest()
+    return f"127.{1 + digest[0] % 254}.{digest[1]}"
+
+
+def is_free(address: str, port: int) -> bool:
+    """Tell whether a listener could bind this address and port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+        return True
+
+
+def becomes_free(address: str, port: int) -> bool:
+    """Tell whether a port is free, waiting a little for a listener that is ending."""
+    deadline = time.monotonic() + 1.0
+    while not is_free(address, port):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def free_port(address: str, salt: str = "") -> int:
+    """Return a port that is free on the address, the same one each time where possible.
+
+    Raises OSError when no port of the range can be bound.
+    """
+    start = int.from_bytes(hashlib.sha256(f"{address}:{salt}".encode()).digest()[:4], "big")
+    for step in range(PORT_COUNT):
+        port = PORT_FIRST + (start + step) % PORT_COUNT
+        if is_free(address, port):
+            return port
+    raise OSError(f"no free port between {PORT_FIRST} and {PORT_FIRST + PORT_COUNT - 1} on {address}")
+
+
+def next_address(network: str, taken: Collection[str]) -> str:
+    """Return an address of the network that no machine has yet.
+
+    Raises RuntimeError when all 253 addresses are taken.
+    """
+    for last in range(2, 255):
+        address = f"{network}.{last}"
+        if address not in taken:
+            return address
+    raise RuntimeError(f"the emulator's network {network}.0/24 is full: delete machines first")

@@ -212,7 +212,6 @@ class Model:
         return out, into
 
     def trials_of_volume(self, vm_id: str, volume_id: str) -> tuple[float, ...]:
-        """Return the noise of the trials of a volume at a machine."""
         return self._trials(self.entity(vm_id), self.entity(volume_id), "0")
 
     def _latency(self, vm: VmSpec, disk: DiskSpec, op: str) -> Latency:

@@ -73,7 +73,6 @@ def start_watchdog(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def end_watchdog(watchdog: subprocess.Popen[bytes]) -> None:
-    """End the watchdog without letting it act."""
     watchdog.kill()
     watchdog.wait()
     if watchdog.stdin:

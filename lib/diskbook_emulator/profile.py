@@ -315,6 +315,11 @@ class _Document(BaseModel):
     schedules: Schedules = Schedules()
 
 
+_TAKEN_OVER = (
+    "noise", "caps", "volumes", "drives", "disks", "attach", "network", "schedules", "metrics_grain_s",
+)  # fmt: skip
+
+
 def _candidates(site: str, sku: str, option: str, zone_relation: str, op: str) -> Iterator[LatencyKey]:
     for some_site in dict.fromkeys((site, DEFAULT)):
         for relation in dict.fromkeys((zone_relation, "home")):
@@ -392,15 +397,7 @@ def parse_profile(document: Mapping[str, Any], name: str, where: str) -> Profile
     return Profile(
         name=name,
         latencies=dict(row.entry for row in checked.latency),
-        noise=checked.noise,
-        caps=checked.caps,
-        volumes=checked.volumes,
-        drives=checked.drives,
-        disks=checked.disks,
-        attach=checked.attach,
-        network=checked.network,
-        schedules=checked.schedules,
         delays_s=checked.control_plane.delays_s,
         home_zone=None if home == "seed" else home,
-        metrics_grain_s=checked.metrics_grain_s,
+        **{name: getattr(checked, name) for name in _TAKEN_OVER},
     )

@@ -32,7 +32,7 @@ from starlette.routing import Route
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from diskbook.facts.files import write_atomic
-from diskbook_emulator import folders, lifecycle, machine, network, processes
+from diskbook_emulator import folders, lifecycle, machine, processes
 from diskbook_emulator.arm import company, create_app
 from diskbook_emulator.arm.gateway import STEPS
 from diskbook_emulator.arm.plane import ControlPlane
@@ -110,9 +110,9 @@ def _cache(folder: Path) -> Path:
 
 def _listener(folder: Path, config: dict[str, Any]) -> socket.socket:
     """Bind the control plane's address; a restarted emulator takes the same port again."""
-    address = f"{network.network_of(folder)}.1"
+    address = f"{machine.network_of(folder)}.1"
     if config["port"] is None:
-        config["port"] = network.free_port(address)
+        config["port"] = machine.free_port(address)
         folders.write_private(folder / folders.CONFIG, config)
     # With the protocol named asyncio switches TCP_NODELAY on; without it every answer waits some 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

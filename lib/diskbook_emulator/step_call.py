@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from diskbook_emulator.records import Book
-from diskbook_emulator.storage_spaces import Cluster, Node, Spaces, digest, group_of
+from diskbook_emulator.records import Book, Cluster, Node, Spaces, digest, group_of
 from diskbook_emulator.volume_host import VolumeHost
 
 Json = dict[str, Any]

@@ -8,10 +8,9 @@ import numpy as np
 from diskbook.clusters.design.volume_rules import COPIES
 from diskbook.clusters.powershell import steps
 from diskbook.facts.units import GIB, KIB
+from diskbook_emulator.records import Pool, VolumeRecord
 from diskbook_emulator.step_call import Call, Json, StepError, same
-from diskbook_emulator.storage_spaces import Pool, VolumeRecord
-from diskbook_emulator.volume import Volume
-from diskbook_emulator.volume_host import room_slabs
+from diskbook_emulator.volume_host import Volume, room_slabs
 from diskbook_emulator.volumes import MOST_PLACES, Layout, slabs_taken
 
 TEMPLATES = {"nested-mirror": ("NestedMirror",), "nested-parity": ("NestedMirror", "NestedParity")}
@@ -194,7 +193,6 @@ def _compare(part: Json, expected: steps.Part) -> None:
 
 
 def place(call: Call, asked: steps.Place) -> Json:
-    """Have a node own a volume."""
     call.reaches_others()
     call.cluster()
     record = _named(call, asked.volume)
@@ -298,7 +296,6 @@ class _Quiet:
 
 
 def counters(call: Call, asked: steps.Counters) -> Json:
-    """Read running totals of performance counters."""
     return {"computer": call.computer, "samples": samples(call, asked.paths)}
 
 
@@ -421,7 +418,6 @@ def _of_path(call: Call, path: str) -> Iterator[Json]:
 
 
 def _totals(call: Call, path: str) -> Iterator[tuple[str, int]]:
-    """Instances of a counter and their totals."""
     counted = call.host.counted(call.vm_id)
     clustered = call.spaces.cluster_of(call.vm_id) is not None
     if path in _OF_NETWORK:

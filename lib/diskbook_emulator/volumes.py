@@ -38,7 +38,6 @@ class Tier:
 
     @property
     def data_columns(self) -> int:
-        """Columns that hold data."""
         return self.members.shape[2] - self.parity
 
     @property

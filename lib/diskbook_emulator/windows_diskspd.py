@@ -8,6 +8,7 @@ says that it is emulated. Since it is fio, no difference between the two tools c
 """
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -15,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 from typing import Any
@@ -23,12 +24,14 @@ from typing import Any
 from diskbook.design.diskspd_arguments import Arguments, parse_words, render
 from diskbook.design.model import Workload
 from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.facts.files import locked, write_atomic
 from diskbook.facts.linux import cpu_ticks
 from diskbook.facts.units import MS_PER_S
 from diskbook.tools import fio
 from diskbook.tools.record import Load, Measurement, UnusableError
-from diskbook_emulator import FOLDER_VARIABLE, volume_files, windows_xml
+from diskbook_emulator import FOLDER_VARIABLE, windows_xml
 from diskbook_emulator.layout_file import DEPTH
+from diskbook_emulator.volumes import REGION_BYTES
 
 FILL = ":fill"
 NO_FILE, NO_PATH, NO_ROOM = 2, 3, 112
@@ -49,7 +52,6 @@ class Disk:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one call; returns the exit status."""
     given = list(sys.argv[1:] if words is None else words)
     try:
         sys.stdout.write(run(given, disks_of_machine()))
@@ -118,10 +120,10 @@ def _file(asked: Arguments, volumes: list[dict[str, Any]]) -> Disk:
     folder, name = Path(row["files"]), target.name.lower()
     if asked.create_bytes is not None:
         try:
-            volume_files.make(folder, {name: asked.create_bytes}, row["size_bytes"])
-        except volume_files.NoRoomError:
+            make_files(folder, {name: asked.create_bytes}, row["size_bytes"])
+        except NoRoomError:
             raise not_opened(target, NO_ROOM) from None
-    extent = volume_files.read(folder).get(name)
+    extent = read_extents(folder).get(name)
     if extent is None:
         raise not_opened(target, NO_FILE)
     return Disk(row["uri"], extent.size, offset=extent.offset)
@@ -207,7 +209,6 @@ def over_duration(total: Measurement, asked: Arguments) -> Measurement:
 
 
 def threads_of(whole: Mapping[str, Any]) -> tuple[Measurement, ...]:
-    """Result of each of fio's jobs alone."""
     return tuple(_alone(whole, job) for job in whole["jobs"])
 
 
@@ -248,6 +249,74 @@ def shares(before: bytes, after: bytes) -> Cores:
         for user, nice, system, idle, iowait, irq, softirq, steal in spent
         if (total := user + nice + system + idle + iowait + irq + softirq + steal)
     ]
+
+
+_INDEX, _LOCK = "extents.json", "lock"
+_BUSY = DiskbookError("the files of an emulated volume are being made by somebody else")
+
+Extents = dict[str, "Extent"]
+
+
+class NoRoomError(DiskbookError):
+    """A volume has no stretch left that is long enough for a file."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Where a file lies on its volume, in bytes."""
+
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """First byte behind it."""
+        return self.offset + self.size
+
+
+def read_extents(folder: Path) -> Extents:
+    """Read all files of a volume, by name in small letters."""
+    index = folder / _INDEX
+    rows = json.loads(index.read_text("utf-8")) if index.exists() else {}
+    return {name: Extent(**row) for name, row in rows.items()}
+
+
+def make_files(folder: Path, sizes: Mapping[str, int], room: int) -> Extents:
+    """Make files of these sizes, as a tool that creates them; one that is there already stays where it is.
+
+    - `folder`: where the volume's files are recorded.
+    - `sizes`: bytes of each file by name.
+    - `room`: size of the volume.
+
+    Returns the extents of these files.
+
+    Raises NoRoomError: the volume is too full, and all is as before.
+    """
+    with locked(folder / _LOCK, _BUSY, math.inf):
+        extents = read_extents(folder)
+        for name, size in ((name.lower(), size) for name, size in sizes.items()):
+            others = [extent for other, extent in extents.items() if other != name]
+            extents[name] = _placed(extents.get(name), size, others, room)
+        write_atomic(folder / _INDEX, json.dumps({name: asdict(extent) for name, extent in extents.items()}))
+    return {name: extents[name.lower()] for name in sizes}
+
+
+def _placed(before: Extent | None, size: int, others: list[Extent], room: int) -> Extent:
+    """Keep the place of a file if it fits there, else take the first gap."""
+    starts = [] if before is None else [before.offset]
+    for start in (*starts, *_gaps(others)):
+        wished = Extent(start, size)
+        free = all(wished.end <= other.offset or other.end <= start for other in others)
+        if free and wished.end <= room:
+            return wished
+    raise NoRoomError(f"{size} bytes fit into no gap of an emulated volume of {room} bytes")
+
+
+def _gaps(others: list[Extent]) -> Iterator[int]:
+    """Where a gap may begin; no two files share a region."""
+    yield 0
+    for other in sorted(others, key=lambda extent: extent.offset):
+        yield math.ceil(other.end / REGION_BYTES) * REGION_BYTES
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ import pytest
 
 from diskbook.design.schedule import Block
 from diskbook.emulated import cloud
-from diskbook.emulated.cloud import EMULATOR
-from diskbook.emulated.state import emulator_name, own_emulator_name
+from diskbook.emulated.cloud import EMULATOR, emulator_name, own_emulator_name
 from diskbook.facts.errors import DiskbookError
 from diskbook.results import run as runs
 from diskbook.results.run import Run

@@ -56,7 +56,7 @@ FAILURES: dict[str, tuple[str, Any, str, Any, str]] = {
                   _raise(UsageError("nbdkit-plugin.h is missing; install")), "nbdkit-plugin.h is missing"),
     "no user list": ("users of emulated machines", doctor.machine, "library",
                      _raise(UsageError("install the package libnss-wrapper.")), "libnss-wrapper"),
-    "no port": ("loopback ports", doctor.network, "free_port",
+    "no port": ("loopback ports", doctor.machine, "free_port",
                 _raise(OSError(errno.EADDRNOTAVAIL, "no address")), "ip link set lo up"),
     "no package": ("Python packages", doctor, "_has", lambda name: name != "fabric", "fabric is missing"),
     "one core": ("cores", doctor.os, "cpu_count", lambda: 1, "give this machine 2"),

@@ -18,7 +18,7 @@ from support.spaces import ACCOUNT, PASSWORD, Spaces, machine, spaces, vm_id
 pytestmark = pytest.mark.emulator
 
 SIZE = GIB // 4
-VOLUME = steps.mirror("dbk", "vol", SIZE, 2, 3)
+VOLUME = steps.striped("dbk", "vol", SIZE, 2, 3)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_session_by_key_reaches_no_other_node(clean: Spaces, step: str) -> Non
         "validate": steps.Validate.model_validate(nodes),
         "cluster": clean.cluster(**WITNESS),
         "enable": clean.enable(),
-        "volume": steps.mirror("dbk", "vol", SIZE, 2, 2),
+        "volume": steps.striped("dbk", "vol", SIZE, 2, 2),
         "place": steps.Place(volume="vol", node="r1-n1"),
     }
     answer = clean.call("r1-n1", step, requests[step])
@@ -182,7 +182,7 @@ def test_nested_volumes_have_their_tiers(clean: Spaces) -> None:
 def test_two_volumes_of_a_pool_share_no_slab(clean: Spaces) -> None:
     pool(clean)
     for name in ("a", "b"):
-        clean.run("r1-n1", "volume", steps.mirror("dbk", name, SIZE, 2, 2))
+        clean.run("r1-n1", "volume", steps.striped("dbk", name, SIZE, 2, 2))
     first, second = clean.backend._book.spaces.there
     places = [
         {*zip(tier.members.flat, tier.slabs.flat, strict=True)}
@@ -211,13 +211,13 @@ def test_a_pool_takes_no_other_disks(clean: Spaces, change: dict[str, Any], why:
 
 def test_what_the_pool_cannot_hold_is_refused(three: Spaces) -> None:
     with pytest.raises(steps.StepFailed, match="Not enough available capacity"):
-        three.run("r1-n1", "volume", steps.mirror("dbk", "large", 4096 * GIB, 2, 3))
+        three.run("r1-n1", "volume", steps.striped("dbk", "large", 4096 * GIB, 2, 3))
     with pytest.raises(steps.StepFailed, match="sufficient eligible resources"):
-        three.run("r1-n1", "volume", steps.mirror("dbk", "wide", SIZE, 3, 3))
+        three.run("r1-n1", "volume", steps.striped("dbk", "wide", SIZE, 3, 3))
     with pytest.raises(steps.StepFailed, match="FriendlyName' equal to 'none'"):
-        three.run("r1-n1", "volume", steps.mirror("none", "vol2", SIZE, 2, 3))
+        three.run("r1-n1", "volume", steps.striped("none", "vol2", SIZE, 2, 3))
     with pytest.raises(steps.StepFailed, match="copies of vol is '3', but '2' was asked for"):
-        three.run("r1-n1", "volume", steps.mirror("dbk", "vol", SIZE, 2, 2))
+        three.run("r1-n1", "volume", steps.striped("dbk", "vol", SIZE, 2, 2))
 
 
 # ---- what a test plants ---------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def last_step(made: Spaces, step: str, planted: Planted) -> int:
     if step == "simple":
         disks = made.enable().disks[:2]
         made.call("r1-n1", "enable", made.enable(clustered=False).model_copy(update={"disks": disks}))
-        return repeated(made, "volume", steps.simple("dbk", "one", SIZE, 2), planted, alone=True)
+        return repeated(made, "volume", steps.striped("dbk", "one", SIZE, 2, 1), planted, alone=True)
     made.run("r1-n1", "cluster", made.cluster(**WITNESS))
     if step == "enable":
         return repeated(made, "enable", made.enable(), planted)

@@ -18,7 +18,7 @@ from diskbook.facts.units import GIB, MIB
 from diskbook.hosts.ssh import Host
 from diskbook.hosts.ssh_windows import WindowsConnection
 from diskbook_emulator import lifecycle
-from diskbook_emulator.truth import TrialWindow, build_truth
+from diskbook_emulator.played import TrialWindow, build_truth
 from support.emulated import GROUP, REGION, Azure, leftovers, soon
 from support.spaces import ACCOUNT, PASSWORD
 
@@ -97,7 +97,7 @@ class Cluster:
 
     def direct(self, node: str, step: str, request: steps.Request) -> dict[str, Any]:
         output = self.on(node).run(steps.command(step), stdin=steps.standard_input(request))
-        return steps.answer(step, (output.stdout + output.stderr).decode(), node)
+        return steps.outcome(step, (output.stdout + output.stderr).decode(), node).state
 
     def run(self, node: str, step: str, request: steps.Request) -> dict[str, Any]:
         return self.direct(node, "task", steps.as_task(step, request, ACCOUNT, PASSWORD))
@@ -117,7 +117,7 @@ class Cluster:
         self.run(NODES[0], "cluster", steps.Cluster(**nodes, name="dbk"))  # type: ignore[arg-type]
         self.run(NODES[0], "enable", steps.Enable(pool="dbk", disks=tuple(disks), clustered=True))
         assert self.on(NODES[0]).disks() == []
-        return self.run(NODES[0], "volume", steps.mirror("dbk", "vol", GIB, 1, 3))
+        return self.run(NODES[0], "volume", steps.striped("dbk", "vol", GIB, 1, 3))
 
     def diskspd(self, node: str, job: str, *words: str) -> str:
         on = self.on(node)
@@ -264,7 +264,7 @@ def test_a_killed_emulator_comes_back_with_the_cluster_and_its_data(cluster: Clu
     os.kill(emulator.pid, signal.SIGKILL)
     assert soon(lambda: not leftovers(cluster.state))
     cluster.azure.emulator = lifecycle.start("spaces", time_scale=0.0)
-    state = cluster.run("r1-n1", "volume", steps.mirror("dbk", "vol", GIB, 1, 3))
+    state = cluster.run("r1-n1", "volume", steps.striped("dbk", "vol", GIB, 1, 3))
     assert state["owner"] == "r1-n2" and members(cluster) == before
     assert health(cluster, "r1-n1") == "Healthy"
     assert "emulated by fio" in cluster.diskspd("r1-n1", "again", *LOAD, FILE)

@@ -87,8 +87,8 @@ class Rig:
         self.paths: dict[str, str] = {}
         made.clustered()
         mirror, size = 16 * MIB, 4 * FILE
-        self.volume("two-way-1", steps.mirror("dbk", "two-way-1", size, 4, 2))
-        self.volume("two-way-2", steps.mirror("dbk", "two-way-2", size, 4, 2))
+        self.volume("two-way-1", steps.striped("dbk", "two-way-1", size, 4, 2))
+        self.volume("two-way-2", steps.striped("dbk", "two-way-2", size, 4, 2))
         self.volume("nested", steps.nested("dbk", "nested", size))
         self.volume("outside", steps.nested("dbk", "outside", mirror, size))
         self.volume("inside", steps.nested("dbk", "inside", size, size))

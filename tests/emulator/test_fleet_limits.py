@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from diskbook.design.model import Scenario
+from diskbook.emulated import cloud
 from diskbook.facts.errors import UsageError
-from diskbook_emulator import fleet_limits
 from diskbook_emulator.profile import Profile, load_profile
 from support import s2d
 
@@ -32,13 +32,13 @@ def planted(tmp_path: Path, text: str = PLANTED) -> Profile:
 
 def test_the_documented_limits_of_twelve_drives_are_too_much_and_planted_ones_are_not(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
-        fleet_limits.check(load_profile("default"), scenario())
+        cloud.check(load_profile("default"), scenario())
     assert str(refused.value).startswith(
         "workload fleet: 12 machines on s2d-3 would do up to 61,200 IOPS under the emulator's profile "
         "'default', of which at most 12,000 are played undistorted"
     )
     assert "[drives.s2d-azure]" in str(refused.value)
-    fleet_limits.check(planted(tmp_path), scenario())
+    cloud.check(planted(tmp_path), scenario())
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_a_rate_a_short_queue_and_large_blocks_bound_it_too(load: dict[str, obje
     made = scenario(**load)
     arm = next(arm for arm in made.arm if arm.name == "s2d-3")
     own = next(item for item in made.workload if item.name == "fleet")
-    assert fleet_limits.most_iops(load_profile("default"), made, arm, own) == pytest.approx(most, rel=0.001)
+    assert cloud.most_iops(load_profile("default"), made, arm, own) == pytest.approx(most, rel=0.001)
 
 
 def test_the_drives_of_nested_resiliency_serve_what_is_played_at_most() -> None:
     drives = load_profile("default").drives["nested-resiliency"]
-    assert 0.99 * fleet_limits.MOST_IOPS < 8 * 1.02 * drives.iops <= fleet_limits.MOST_IOPS
+    assert 0.99 * cloud.MOST_IOPS < 8 * 1.02 * drives.iops <= cloud.MOST_IOPS

@@ -22,8 +22,8 @@ from diskbook.design.model import Disk
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.hosts import disks as machine_disks
 from diskbook.hosts.ssh import Connection
-from diskbook_emulator import folders, lifecycle, network
-from diskbook_emulator.truth import TrialWindow, build_truth
+from diskbook_emulator import folders, lifecycle, machine
+from diskbook_emulator.played import TrialWindow, build_truth
 from support.emulated import Azure, fio, leftovers, python, soon
 
 pytestmark = pytest.mark.emulator
@@ -128,7 +128,7 @@ def test_stopping_leaves_nothing(place: Path) -> None:
     assert leftovers(folder) == []
     assert not folder.exists()
     assert sorted(path.name for path in place.iterdir()) == ["run"]
-    assert network.is_free(host.address, host.port)
+    assert machine.is_free(host.address, host.port)
     assert psutil.pid_exists(azure.emulator.pid) is False
 
 
@@ -229,7 +229,7 @@ def test_of_two_starts_at_once_one_is_refused(place: Path, monkeypatch: pytest.M
 def test_a_port_in_use_is_told(place: Path) -> None:
     folder = folders.home() / "port"
     with socket.socket() as taken:
-        taken.bind((f"{network.network_of(folder)}.1", 0))
+        taken.bind((f"{machine.network_of(folder)}.1", 0))
         taken.listen()
         with pytest.raises(UsageError, match=r"cannot listen on 127\..*: end what uses that port"):
             lifecycle.start("port", port=taken.getsockname()[1])

@@ -18,9 +18,8 @@ import yaml
 
 from diskbook.cloud.azure import keys
 from diskbook.facts.errors import UsageError
-from diskbook_emulator import machine, network, processes
-from diskbook_emulator.cloudinit import host_keys
-from diskbook_emulator.machine import Machine
+from diskbook_emulator import machine, processes
+from diskbook_emulator.machine import Machine, host_keys
 from diskbook_emulator.types import VmAddress, VmSpec
 from support.emulated import soon
 
@@ -46,8 +45,8 @@ class Lab:
             authorized_keys=(self.key.with_suffix(".pub").read_text().strip(),),
             custom_data=keys.cloud_init(self.host_key),
         )
-        address = network.next_address(network.network_of(folder / name), ())
-        self.machine = Machine(folder / name, "test/vm1", VmAddress(address, network.free_port(address)))
+        address = machine.next_address(machine.network_of(folder / name), ())
+        self.machine = Machine(folder / name, "test/vm1", VmAddress(address, machine.free_port(address)))
 
     def boot(self) -> None:
         self.machine.prepare(self.vm)
@@ -188,7 +187,7 @@ def test_stopping_ends_sessions_and_detached_jobs(lab: Lab) -> None:
     lab.machine.stop()
     assert not lab.machine.running
     assert not [process for process in found if processes.is_alive(process)]
-    assert network.is_free(lab.machine.address.address, lab.machine.address.port)
+    assert machine.is_free(lab.machine.address.address, lab.machine.address.port)
     with contextlib.suppress(OSError, EOFError):
         client.close()
 

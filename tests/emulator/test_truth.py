@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook_emulator.truth import TrialWindow, build_truth
+from diskbook_emulator.played import TrialWindow, build_truth
 
 
 def session(index: int, started: float, ended: float | None, read_ms: float) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from diskbook.tools.record import Direction
 from diskbook_emulator.disk import LimitsFile, build_plugin
 from diskbook_emulator.layout_file import MemberModel, NodeModel, VolumeModel
 from diskbook_emulator.types import ExportModel, Latency, Limits
-from diskbook_emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
+from diskbook_emulator.volume_host import VOLUME_SOURCE, Volume, VolumeServer
 from diskbook_emulator.volumes import SLAB_BYTES, arrange
 from support.emulated import soon
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from diskbook.facts.units import MIB
-from diskbook_emulator.volume_files import Extent, NoRoomError, make, read
+from diskbook_emulator.windows_diskspd import Extent, NoRoomError, make_files as make, read_extents as read
 
 ROOM = 64 * MIB
 

@@ -15,11 +15,11 @@ import pytest
 
 from diskbook.clusters.powershell import steps
 from diskbook.facts import paths
-from diskbook_emulator import FOLDER_VARIABLE, volume_files, windows_steps, windows_verify
+from diskbook_emulator import FOLDER_VARIABLE, windows_diskspd, windows_steps
 from diskbook_emulator.disk import build_plugin
 from diskbook_emulator.layout_file import MemberModel, NodeModel, VolumeModel
 from diskbook_emulator.types import Latency
-from diskbook_emulator.volume import VOLUME_SOURCE, Volume, VolumeServer
+from diskbook_emulator.volume_host import VOLUME_SOURCE, Volume, VolumeServer
 from diskbook_emulator.volumes import SLAB_BYTES, arrange
 from support.emulated import soon
 
@@ -52,7 +52,7 @@ class Machine:
         volume = steps.VerifyVolume(name="vol", path=PATH)
         asked = {"volumes": (volume,), "tag": tag, "file": "loss", "blocks": BLOCKS, "bin_s": 0.1, **more}
         request = steps.Verify.model_validate({"action": action, "wait_s": 30, **asked})
-        return windows_verify.answer(request.model_dump(mode="json"))
+        return windows_steps.answer(request.model_dump(mode="json"))
 
     @contextlib.contextmanager
     def load(self, **more: Any) -> Iterator[None]:
@@ -97,7 +97,7 @@ def test_what_was_acknowledged_is_read_back_and_its_times_are_told(machine: Mach
 def test_a_block_that_fails_is_tried_again_and_what_was_acknowledged_is_not_lost(machine: Machine) -> None:
     machine.volume.lose(members={0})
     with machine.load(tag="aa" * 8, blocks=512):
-        (writer,) = (one for one in threading.enumerate() if isinstance(one, windows_verify._Writer))
+        (writer,) = (one for one in threading.enumerate() if isinstance(one, windows_steps._Writer))
         machine.volume.lose(members={2})
         assert not machine.volume.online
         assert soon(lambda: writer._errors > 0)
@@ -144,9 +144,9 @@ def test_what_cannot_be_done_is_told_in_one_sentence(machine: Machine) -> None:
     assert not said["ok"] and "none" in said["error"]["message"]
     said = machine.call("end", tag="ee" * 8, wait_s=0)
     assert "the end of the writing was waited for" in said["error"]["message"]
-    volume_files.make(machine.files, {"vm-001.dat": 64 * 2**20}, machine.volume.layout.size_bytes)
+    windows_diskspd.make_files(machine.files, {"vm-001.dat": 64 * 2**20}, machine.volume.layout.size_bytes)
     assert machine.call("end", tag="aa" * 8)["ok"]  # what loads have made is in nobody's way
-    volume_files.make(machine.files, {"vm-002.dat": 36 * 2**20}, machine.volume.layout.size_bytes)
+    windows_diskspd.make_files(machine.files, {"vm-002.dat": 36 * 2**20}, machine.volume.layout.size_bytes)
     assert "not enough space" in machine.call("write", tag="ff" * 8)["error"]["message"]
 
 

@@ -17,7 +17,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.facts.paths import SSH_CONFIG
 from diskbook.hosts import private_access, tunnel_guard
 from diskbook.hosts.private_access import Bastion, Jump, Tunnel, TunnelBroken
-from diskbook_emulator import network
+from diskbook_emulator import machine
 from diskbook_emulator.jump import ALIAS, JumpHost
 from support.emulated import soon
 
@@ -163,4 +163,4 @@ def _runs(pid: int) -> bool:
 
 def test_the_jump_hosts_address_is_no_machines(tmp_path: Path) -> None:
     made = JumpHost(tmp_path, "corp")
-    assert made.address.address == f"{network.network_of(tmp_path)}.254"
+    assert made.address.address == f"{machine.network_of(tmp_path)}.254"

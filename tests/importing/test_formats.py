@@ -71,7 +71,7 @@ def test_samples_of_other_benchmarks_alone_are_refused() -> None:
 
 def test_vmfleets_tables() -> None:
     text = (SAMPLES / "vmfleet" / "result.tsv").read_text()
-    first, second = vmfleet_table.parse(text, "x").measurements
+    first, second = vmfleet_table.parse_table(text, "x").measurements
     assert (first.directions["read"].iops, first.directions["write"].lat_mean_ms) == (18000, 1.32)
     assert first.directions["read"].lat_p99_ms == 2.1
     assert (first.load.write_pct, first.load.rate, second.load.rate) == (10, None, 10000)
@@ -124,7 +124,7 @@ def test_what_is_none_of_them_is_said(content: bytes, message: str) -> None:
 )
 def test_core_workloads_of_vmfleet_tell_their_load(workload: str, load: tuple[object, ...]) -> None:
     text = (SAMPLES / "vmfleet" / "result.tsv").read_text().replace("General4KWriteRatio10", workload)
-    measurement = vmfleet_table.parse(text, "x").measurements[0]
+    measurement = vmfleet_table.parse_table(text, "x").measurements[0]
     keys = ("pattern", "block_size_bytes", "write_pct", "threads", "queue_depth", "instances")
     assert tuple(getattr(measurement.load, key) for key in keys) == load
     assert workload in measurement.name

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from diskbook.clusters import vmfleet
-from diskbook.clusters.vmfleet import archive, fleet as fleet_of_tool, names
+from diskbook.clusters.vmfleet import archive, fleet as fleet_of_tool, line as names
 from diskbook.design.diskspd_arguments import Arguments, parse, with_target
 from diskbook.facts import archives
 from diskbook.facts.units import NS_PER_MS

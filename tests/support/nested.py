@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from diskbook.clusters.stats import slowest, volume_setups
+from diskbook.clusters.stats import fleet, volume_setups
 from diskbook.clusters.stats.volume_bound import IOS_A_WRITE
 from diskbook.design import schema
 from diskbook.design.model import Arm, Scenario, Workload
@@ -208,7 +208,7 @@ def _kind(arm: Arm) -> str:
 
 def single_ms(arm: Arm, load: Workload, truth: Truth) -> float:
     """Latency of an I/O that does not wait: of a write the slowest of its copies, in place twice."""
-    writes = slowest.of_copies(COPIES[_kind(arm)], truth.sigma) * (2 if _kind(arm) == "nested-parity" else 1)
+    writes = fleet.of_copies(COPIES[_kind(arm)], truth.sigma) * (2 if _kind(arm) == "nested-parity" else 1)
     share = load.write_pct / 100
     away = 0.0 if arm.aligned else 2 * truth.hop_ms
     return truth.latency_ms * (share * writes + 1 - share) + away

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from diskbook.cloud.azure import witness
-from diskbook.clusters.powershell import call, steps
-from diskbook.clusters.vmfleet import names
+from diskbook.clusters.measure import node_steps
+from diskbook.clusters.powershell import steps
+from diskbook.clusters.vmfleet import line as names
 from diskbook.design import scenario_file, scenario_tables
 from diskbook.design.diskspd_arguments import parse
 from diskbook.facts.units import GIB
@@ -199,7 +200,7 @@ def rig(
     }
     replicate = {"replicate": 1, "origin": 1, "resource_group": "g", "machines": machines, "disks": disks}
     replicate["witness"] = {"account": "dbk1", "endpoint": "core.windows.net"}
-    monkeypatch.setattr(call, "run_step", Node.run_step)
+    monkeypatch.setattr(node_steps, "run_step", Node.run_step)
     monkeypatch.setattr(witness, "key", lambda *_: WITNESS_KEY)
     run = Run(folder)
     run.write_manifest({**MINIMAL, "run": folder.name, "resource_groups": [], "replicates": [replicate]})

@@ -99,7 +99,7 @@ class Spaces:
         """Carry a step out as the cluster's account; returns its state, or raises StepFailed."""
         wrapped = steps.as_task(step, request, ACCOUNT, PASSWORD)
         printed = self.call(node, "task", wrapped, planted)
-        return steps.answer("task", "" if printed is None else json.dumps(printed), node)
+        return steps.outcome("task", "" if printed is None else json.dumps(printed), node).state
 
     def changed(self, node: str, step: str, request: steps.Request) -> list[str]:
         """Carry a step out as the cluster's account; returns what it changed."""

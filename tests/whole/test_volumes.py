@@ -14,7 +14,7 @@ import pytest
 
 from diskbook.cloud import connect, kinds
 from diskbook.cloud.azure import witness
-from diskbook.clusters.measure import cluster_account
+from diskbook.clusters.measure import node_steps
 from diskbook.clusters.powershell.steps import StepFailed
 from diskbook.measure.runs import stages
 from diskbook.results import tables
@@ -101,7 +101,7 @@ def lived(place: Path) -> Lived:
         stages.provision(run)
         stages.benchmark(run)
         made.measured_again = run.ledger()
-        made.secrets["password of the cluster"] = cluster_account.password(run.folder).encode()
+        made.secrets["password of the cluster"] = node_steps.password(run.folder).encode()
         key = witness.key(connect.clients_of(run), run.manifest["replicates"][0])
         made.secrets["key of the witness"] = key.encode()
         made.seen += [*contents(run.folder), *files(emulator.folder)]

@@ -2,7 +2,7 @@
 
 import math
 
-from diskbook.clusters.design import fleets, loss_rules
+from diskbook.clusters.design import rules
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.clusters.stats.volume_bound import Bound, Load, Setup
 from diskbook.design import arm_words
@@ -20,7 +20,7 @@ LOSS_S = 600.0  # disks or nodes taken away, noticed, brought back and copied ba
 
 def around_s(scenario: Scenario) -> float:
     """Time of one replicate to make, fill and move volumes and play losses, in seconds."""
-    clusters = [cluster for cluster, _, _ in loss_rules.played_together(scenario)]  # side by side
+    clusters = [cluster for cluster, _, _ in rules.played_together(scenario)]  # side by side
     losses = max((clusters.count(cluster) for cluster in clusters), default=0) * LOSS_S
     return _volumes_s(scenario) + losses
 
@@ -32,7 +32,7 @@ def _volumes_s(scenario: Scenario) -> float:
     by_volume = {arm.volume: arm for arm in scenario.arm if arm.volume}
     blocks = max(load.blocks for load in scenario.workload)
     moved = sum(arm.owner is not None for arm in scenario.arm) * blocks
-    sets = fleets.data_sets(scenario)  # written again before each block
+    sets = rules.data_sets(scenario)  # written again before each block
     filled = 0.0
     for name, data in sets.items():
         rate = written_mb_s(scenario, by_volume[name], MIB)

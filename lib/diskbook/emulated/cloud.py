@@ -3,24 +3,30 @@
 An emulator that the user named is used and left running.
 """
 
+import contextlib
+import hashlib
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from diskbook.cloud import connect
+from diskbook.cloud.azure import expiry
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 from diskbook.cloud.kinds import Asked, Check, CloudKind, Found, Leftover
-from diskbook.design.model import Scenario
+from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.design.schedule import Block
 from diskbook.design.vocabulary import Provenance
-from diskbook.emulated import doctor, leftovers
-from diskbook.emulated.state import emulator_name, emulator_state, own_emulator_name
+from diskbook.emulated import doctor
+from diskbook.facts import catalog, disk_options
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.facts.units import epoch
+from diskbook.facts.units import MB, MS_PER_S, epoch
+from diskbook.measure.runs.sweep import close, has_ended, local_runs
 from diskbook.results.run import Run
-from diskbook_emulator import fleet_limits, lifecycle, truth
-from diskbook_emulator.profile import load_profile
+from diskbook_emulator import folders, lifecycle, played
+from diskbook_emulator.profile import DEFAULT, Profile, load_profile
 
 TIME_SCALE = 0.01  # of Azure's delays, slept by the emulator
 DEFAULT_PROFILE = "default"
@@ -60,7 +66,7 @@ class _Emulator(CloudKind):
         defaults = {"name": name, "profile": DEFAULT_PROFILE, "seed": seed, "time_scale": TIME_SCALE}
         settings = {**defaults, **asked}
         profile = load_profile(settings["profile"])
-        fleet_limits.check(profile, scenario)
+        check(profile, scenario)
         return {
             **settings,
             "hours_between_blocks": profile.noise.hours_between_blocks,
@@ -70,7 +76,7 @@ class _Emulator(CloudKind):
 
     def check(self, scenario: Scenario, settings: Mapping[str, Any]) -> None:
         """Refuse fleets that the emulator would distort."""
-        fleet_limits.check(load_profile(settings.get("profile") or DEFAULT_PROFILE), scenario)
+        check(load_profile(settings.get("profile") or DEFAULT_PROFILE), scenario)
 
     def connect(self, run: Run) -> Cloud:
         """Return the endpoint of the run's emulator; UsageError if it does not run."""
@@ -115,14 +121,13 @@ class _Emulator(CloudKind):
         if name is None:
             return
         windows = [_window(event) for event in run.ledger() if event["event"] == "trial"]
-        played = truth.build_truth(lifecycle.read_truth(lifecycle.connect(name)), windows)
+        truth = played.build_truth(lifecycle.read_truth(lifecycle.connect(name)), windows)
         earlier = run.folder / "truth.json"
         if earlier.exists():
-            played = truth.merge(json.loads(earlier.read_text("utf-8")), played)
-        run.write("truth.json", json.dumps(played, separators=(",", ":")) + "\n")
+            truth = played.merge(json.loads(earlier.read_text("utf-8")), truth)
+        run.write("truth.json", json.dumps(truth, separators=(",", ":")) + "\n")
 
     def doctor(self, scenario: Scenario, asked: Asked) -> list[Check]:
-        """Check what this computer needs."""
         return doctor.checks(scenario)
 
     def find(self, *, must: bool, only: str | None = None) -> Found:
@@ -138,8 +143,7 @@ class _Emulator(CloudKind):
         )
 
     def leftovers(self) -> Iterator[Leftover]:
-        """Find records of killed runs, and killed emulators."""
-        return leftovers.find()
+        return find_leftovers()
 
 
 EMULATOR = _Emulator()
@@ -184,6 +188,122 @@ def _clocked(run: Run, replicate: Mapping[str, Any], blocks: Iterable[Block]) ->
         yield block
 
 
-def _window(event: dict[str, Any]) -> truth.TrialWindow:
+def _window(event: dict[str, Any]) -> played.TrialWindow:
     started, ended = (epoch(event[key]) for key in ("started_utc", "ended_utc"))
-    return truth.TrialWindow(event["trial"], event["machine_id"], event["disk_id"], started, ended)
+    return played.TrialWindow(event["trial"], event["machine_id"], event["disk_id"], started, ended)
+
+
+MOST_IOPS = 12_000
+
+
+def check(profile: Profile, scenario: Scenario) -> None:
+    """Refuse fleets that would do more than the emulator plays undistorted.
+
+    Raises UsageError, naming the load, what it could do, and what to change.
+    """
+    for arm, load in scenario.cells:
+        if load.instances == 1 or not arm.volume:
+            continue
+        most = most_iops(profile, scenario, arm, load)
+        if most > MOST_IOPS:
+            raise UsageError(
+                f"workload {load.name}: {load.instances} machines on {arm.name} would do up to {most:,.0f} "
+                f"IOPS under the emulator's profile '{profile.name}', of which at most {MOST_IOPS:,} are "
+                f"played undistorted; plant slower drives ([drives.{scenario.site}] in a profile), or give "
+                "it a rate"
+            )
+
+
+def most_iops(profile: Profile, scenario: Scenario, arm: Arm, load: Workload) -> float:
+    """Most IOPS that a fleet can do: by its rate, its queue, the drives and the nodes; reads of one copy."""
+    volume = scenario.volume_named(arm.volume)
+    nodes, disk = scenario.nodes_of(volume), scenario.disk_named(volume.disk)
+    planted = profile.drives.get(scenario.site)
+    drive = planted or disk_options.limits(disk)
+    drives = len(nodes) * disk.count
+    sizes = [catalog.vm_size(scenario.machine_named(node).size) for node in nodes]
+    caps = profile.caps
+    bounds = [
+        drives * drive.iops * caps.iops_factor,
+        drives * drive.mb_s * caps.mb_s_factor * MB / load.block_size_bytes,
+        sum(size.uncached_burst_iops or size.uncached_iops or 0 for size in sizes) * caps.iops_factor,
+        load.outstanding * MS_PER_S / _latency_ms(profile, scenario.site, disk.sku),
+    ]
+    return min(bound for bound in (load.rate, *bounds) if bound)
+
+
+def _latency_ms(profile: Profile, site: str, sku: str) -> float:
+    """Return the shorter of the latencies of reads and writes."""
+    return min(profile.latency(site or DEFAULT, sku, "none", "home", op).mean_ms for op in ("read", "write"))
+
+
+def emulator_state(name: str) -> str:
+    """Return "running", "kept" (stopped, its state kept), "dead" (killed) or "absent"."""
+    return next((row.state for row in lifecycle.status() if row.name == name), "absent")
+
+
+def own_emulator_name(folder: Path) -> str:
+    """Name of the own emulator of the run in a folder.
+
+    Short, since the paths of an emulator's sockets are limited; the folder makes it unique on the machine.
+    """
+    return "run-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
+
+
+def emulator_name(run: Run) -> str | None:
+    """Name of a run's emulator, None for a run on Azure; a manifest can name none as its own but its own."""
+    emulator = run.manifest.get("emulator")
+    if emulator is None:
+        return None
+    return own_emulator_name(run.folder) if emulator["own"] else str(emulator["name"])
+
+
+def find_leftovers() -> Iterator[Leftover]:
+    """Find records first: closing one also removes its emulator."""
+    yield from _records()
+    yield from _dead_emulators()
+
+
+def _records() -> Iterator[Leftover]:
+    """Runs that were killed and whose own emulator has ended with them: a record of groups, and a key."""
+    for run in local_runs():
+        manifest = run.manifest
+        own = (manifest.get("emulator") or {}).get("own", False)
+        name = emulator_name(run) or ""
+        if not own or emulator_state(name) == "running" or not has_ended(run):
+            continue
+        stand = any(not row["deleted_utc"] for row in manifest["resource_groups"])
+        if stand or (run.folder / "keys").exists():
+            yield Leftover(
+                f"key and open record of run {run.name}, which was killed", True, partial(close, run)
+            )
+
+
+def _dead_emulators() -> Iterator[Leftover]:
+    users: dict[str | None, list[Run]] = {}
+    for run in local_runs():
+        users.setdefault(emulator_name(run), []).append(run)
+    for row in lifecycle.status():
+        if row.state != "dead":
+            continue
+        needed = [run.name for run in users.get(row.name, []) if not has_ended(run)]
+        text = f"emulator {row.name}, which was killed, with its folder {row.folder}"
+        remove = partial(_stop, row.name)
+        if needed:
+            yield Leftover(f"{text}: run {needed[0]} may resume it", False, remove)
+        elif row.name not in users and _age_s(row.folder) < expiry.LONGEST_H * 3600:
+            yield Leftover(f"{text}: no run here uses it, one elsewhere may", False, remove)
+        else:
+            yield Leftover(text, True, remove)
+
+
+def _stop(emulator: str) -> None:
+    """Remove a killed emulator, unless that has been done with its run's record."""
+    if emulator_state(emulator) == "dead":
+        lifecycle.stop(emulator)
+
+
+def _age_s(state: Path) -> float:
+    with contextlib.suppress(OSError):
+        return time.time() - (state / folders.CONFIG).stat().st_mtime
+    return 0.0

@@ -15,7 +15,7 @@ from diskbook.facts.errors import DiskbookError
 from diskbook.measure.doctor import SPARE_BYTES, existing, room, runs_folder
 from diskbook.measure.runs.begin import PACKAGES
 from diskbook.measure.runs.stages import at_once
-from diskbook_emulator import disk, folders, machine, network, processes
+from diskbook_emulator import disk, folders, machine, processes
 
 PROGRAMS = (
     ("fio", "fio"),
@@ -30,7 +30,6 @@ _INSTALL = "'make setup' installs what is missing"
 
 
 def checks(scenario: Scenario) -> list[Check]:
-    """Look at all of it."""
     looked: list[tuple[str, Callable[[], str]]] = [
         *((program, partial(processes.require, program, package)) for program, package in PROGRAMS),
         ("fio's NBD engine", _engine),
@@ -62,9 +61,9 @@ def _plugin() -> str:
 
 def _ports() -> str:
     """Bind an address and a port as an emulator does."""
-    address = f"{network.network_of(folders.home() / 'doctor')}.1"
+    address = f"{machine.network_of(folders.home() / 'doctor')}.1"
     try:
-        port = network.free_port(address)
+        port = machine.free_port(address)
     except OSError as error:
         raise DiskbookError(
             f"{error}: emulators need addresses of 127.0.0.0/8 on the loopback interface; bring it up "

@@ -100,7 +100,7 @@ volume_steps: Any = Neighbour("diskbook.clusters.measure.steps:STEPS")
 """Steps around trials on volumes (`measure.bench.steps.Steps`)."""
 vmfleet: Any = Neighbour("diskbook.clusters.vmfleet:TOOL")
 """The tool that runs one load on many machines at once (`tools.protocol.Tool`)."""
-vmfleet_results = Neighbour("diskbook.clusters.vmfleet.results")
+vmfleet_results = Neighbour("diskbook.clusters.vmfleet.table")
 """Formats of its results, and names of its files."""
 
 CLAIMS = ("diskbook.clusters.analysis.claims_s2d", "diskbook.clusters.analysis.claims_nested")

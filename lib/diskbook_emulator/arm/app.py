@@ -1,10 +1,14 @@
 """The app: routes of the emulated control plane."""
 
+import copy
 import json
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -14,36 +18,84 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
 from diskbook_emulator.arm import (
     access,
+    attach,
     company,
     disks,
     extensions,
     groups,
-    locations,
     metrics,
     network,
-    own,
-    polling,
-    power,
+    plane,
     request_rules,
     retail,
     schedules,
     skus,
     storage,
-    vm_delete,
     vms,
 )
 from diskbook_emulator.arm.errors import ArmError, bad_request, not_registered
 from diskbook_emulator.arm.faults import Faults
 from diskbook_emulator.arm.gateway import Gateway, error_response
-from diskbook_emulator.arm.operations import Operations
-from diskbook_emulator.arm.plane import Call, ControlPlane, Reply
-from diskbook_emulator.arm.restore import restore
+from diskbook_emulator.arm.operations import Operations, Work
+from diskbook_emulator.arm.plane import VM as VM_TYPE, Call, ControlPlane, Reply, creation, running
 from diskbook_emulator.arm.settings import Settings
-from diskbook_emulator.arm.state import Store
+from diskbook_emulator.arm.state import Resource, Store
 from diskbook_emulator.types import Backend, Json
+
+FIELDS = (
+    "id",
+    "kind",
+    "target",
+    "status",
+    "started_utc",
+    "ended_utc",
+    "unscaled_ended_utc",
+    "real_s",
+    "effect_s",
+    "unscaled_s",
+    "delay_s",
+    "error",
+)
+
+
+def status(plane: ControlPlane, call: Call) -> Reply:
+    """Count resources by type and operations by status."""
+    resources = Counter(row.type for row in plane.store.resources.values())
+    operations = Counter(row["status"] for row in plane.store.operations.values())
+    body = {
+        "provenance": Provenance.EMULATED,
+        "subscription_id": plane.settings.subscription_id,
+        "time_scale": plane.settings.time_scale,
+        "resources": dict(resources),
+        "operations": dict(operations),
+    }
+    return Reply(200, body)
+
+
+def operations(plane: ControlPlane, call: Call) -> Reply:
+    """List operations with their real times and the unscaled ones of the profile."""
+    rows = [
+        {key: operation[key] for key in FIELDS if key in operation}
+        for operation in plane.store.operations.values()
+    ]
+    return Reply(200, {"provenance": Provenance.EMULATED, "value": rows})
+
+
+def faults(plane: ControlPlane, call: Call) -> Reply:
+    """Show the faults, or put others in place."""
+    if call.method == "PUT":
+        wished: Any = call.body
+        if isinstance(wished, dict):
+            wished = wished.get("value")
+        if not isinstance(wished, list):
+            raise bad_request("faults are a list, or {'value': [...]}", "InvalidFault")
+        plane.faults.replace(copy.deepcopy(wished))
+    return Reply(200, {"value": plane.faults.listed()})
+
 
 log = logging.getLogger(__name__)
 Handler = Callable[[ControlPlane, Call], Reply]
@@ -65,22 +117,22 @@ CHILD = NET + "/{child}/{child_name}"
 ACCOUNT = GROUP + "/providers/Microsoft.Storage/storageAccounts/{name}"
 
 TABLE: tuple[tuple[str, str, Handler], ...] = (
-    ("GET", "/diskbook/status", own.status),
-    ("GET", "/diskbook/operations", own.operations),
-    ("GET", "/diskbook/faults", own.faults),
-    ("PUT", "/diskbook/faults", own.faults),
+    ("GET", "/diskbook/status", status),
+    ("GET", "/diskbook/operations", operations),
+    ("GET", "/diskbook/faults", faults),
+    ("PUT", "/diskbook/faults", faults),
     ("GET", "/diskbook/offer", skus.offer),
     ("PUT", "/diskbook/offer", skus.offer),
     ("GET", retail.PATH, retail.prices),
     ("GET", "/diskbook/clock", schedules.clock),
     ("PUT", "/diskbook/clock", schedules.clock),
-    ("GET", SUB, locations.subscription),
+    ("GET", SUB, access.subscription),
     ("GET", SUB + "/providers/Microsoft.Authorization/permissions", access.permissions),
     ("GET", GROUP + "/providers/Microsoft.Authorization/permissions", access.permissions),
     ("GET", CHILD + "/providers/Microsoft.Authorization/permissions", access.permissions),
     ("GET", SUB + "/providers/{provider}", access.provider),
     ("POST", SUB + "/providers/{provider}/register", access.provider),
-    ("GET", SUB + "/locations", locations.listing),
+    ("GET", SUB + "/locations", access.listing),
     ("GET", SUB + "/resourceGroups", groups.listing),
     ("GET", SUB + "/resources", groups.resources),
     ("POST", SUB + "/metrics:getBatch", metrics.get_batch),
@@ -96,7 +148,7 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", SUB + COMPUTE + "/locations/{location}/usages", skus.usages),
     ("GET", SUB + IMAGES, skus.image_versions),
     ("GET", SUB + NETWORK + "/locations/{location}/usages", skus.network_usages),
-    ("GET", SUB + "/providers/{provider}/locations/{location}/{collection}/{operation}", polling.operation),
+    ("GET", SUB + "/providers/{provider}/locations/{location}/{collection}/{operation}", plane.operation),
     ("POST", SUB + POLICY, company.restrictions),
     ("POST", GROUP + POLICY, company.restrictions),
     ("GET", SUB + COMPUTE + "/disks", disks.listing),
@@ -110,14 +162,14 @@ TABLE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", VM, vms.get),
     ("PUT", VM, vms.put),
     ("PATCH", VM, vms.patch),
-    ("DELETE", VM, vm_delete.delete),
+    ("DELETE", VM, vms.delete),
     ("GET", VM + "/instanceView", vms.view),
     ("GET", VM + "/extensions", extensions.listing),
     ("GET", EXTENSION, extensions.get),
     ("PUT", EXTENSION, extensions.put),
     ("DELETE", EXTENSION, extensions.delete),
     ("POST", VM + "/attachDetachDataDisks", vms.attach_detach),
-    ("POST", VM + "/{action:power}", power.act),
+    ("POST", VM + "/{action:power}", vms.act),
     ("GET", SCHEDULE, schedules.get),
     ("PUT", SCHEDULE, schedules.put),
     ("DELETE", SCHEDULE, schedules.delete),
@@ -182,7 +234,7 @@ def _routes(plane: ControlPlane) -> list[Route]:
     for method, path, handler in TABLE:
         if path.endswith("{action:power}"):
             stem = path.removesuffix("{action:power}")
-            for action in power.ACTIONS:
+            for action in vms.ACTIONS:
                 routes.append(
                     Route(stem + action, _endpoint(plane, handler, {"action": action}), methods=[method])
                 )
@@ -257,3 +309,81 @@ async def _unknown(request: Request, error: Exception) -> Response:
 async def _broken(request: Request, error: Exception) -> Response:
     log.error("%s %s: %r", request.method, request.url.path, error)
     return error_response(ArmError(500, "InternalServerError", "The emulator failed on this request."))
+
+
+WORKERS = 8
+_POWER_KINDS = {kind: action for action, (kind, _) in vms.ACTIONS.items()}
+_CHANGES = ("disk-attach", "disk-detach", "vm-update")
+
+
+def restore(plane: ControlPlane) -> None:
+    """Bring everything back.
+
+    A change of a machine that was under way is undone and its operation ends Failed. Machines that ran are
+    started with their disks attached. All other operations are taken up again, under their old ids.
+    """
+    cut_off = plane.operations.unfinished()
+    for body in cut_off:
+        if body["kind"] in _CHANGES:
+            _undo(plane, body)
+        elif body["kind"] in ("vm-delete", "group-delete"):
+            _not_running(plane, body["target"])
+    machines = [vm for vm in plane.store.of_type(VM_TYPE) if running(vm)]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(lambda vm: _boot(plane, vm), machines))
+    for body in cut_off:
+        if body["kind"] not in _CHANGES:
+            plane.operations.resume(body, _work(plane, body))
+
+
+def _undo(plane: ControlPlane, body: Json) -> None:
+    vm = plane.store.get(body["target"])
+    if vm is not None:
+        keys = disks.disk_keys(vm)
+        vms.undo(plane, vm, keys | disks.disk_keys(vm))
+    plane.operations.abandon(body, "The emulator was restarted during this operation. Try again.")
+
+
+def _not_running(plane: ControlPlane, target: str) -> None:
+    """Leave machines down that are about to be deleted."""
+    for vm in plane.store.of_type(VM_TYPE):
+        if vm.key.startswith(target.lower()):
+            vm.hidden["power"] = "stopped"
+            plane.store.save(vm)
+
+
+def _boot(plane: ControlPlane, vm: Resource) -> None:
+    try:
+        vms.boot(plane, vm)
+    except (OSError, RuntimeError) as error:
+        log.error("machine %s does not come back: %s", vm.name, error)
+        vm.hidden["power"] = "stopped"
+        vm.properties["provisioningState"] = "Failed"
+        plane.store.save(vm)
+
+
+def _work(plane: ControlPlane, body: Json) -> Work:
+    """Build the work of an operation again, from its kind and target."""
+    resource = plane.store.get(body["target"])
+    kind = body["kind"]
+    if resource is None:
+        return Work()
+    if kind in _POWER_KINDS:
+        return vms.power_work(plane, resource, _POWER_KINDS[kind])
+    if kind.startswith("vm-create"):
+        final = tuple(resource.properties["storageProfile"]["dataDisks"])
+        return vms.creation(plane, resource, attach.Change((), final, final))
+    builders: dict[str, Callable[[ControlPlane, Resource], Work]] = {
+        "disk-create": creation,
+        "disk-update": disks.update,
+        "disk-delete": disks.deletion,
+        "vm-delete": vms.deletion,
+        "vm-extension": extensions.creation,
+        "group-delete": groups.deletion,
+        "network-delete": network.deletion,
+        "storage-account": creation,
+        schedules.GUEST: schedules.shutdown,
+    }
+    if kind in builders:
+        return builders[kind](plane, resource)
+    return creation(plane, resource, new=False)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from diskbook.facts import catalog
 from diskbook.facts.rules import FLEXIBLE_SKUS, ULTRA, Violation, VmAsk, attach_violations
 from diskbook_emulator.arm import disks, errors, ids
-from diskbook_emulator.arm.cleanup import DISK, running
 from diskbook_emulator.arm.disk_rules import ask_of, check_new, spec_of
-from diskbook_emulator.arm.plane import ControlPlane
+from diskbook_emulator.arm.plane import DISK, ControlPlane, running
 from diskbook_emulator.arm.state import Resource
 from diskbook_emulator.arm.vm_body import data_disk
 from diskbook_emulator.types import Json

@@ -13,7 +13,7 @@ from typing import Any
 from diskbook.facts import catalog
 from diskbook_emulator.arm import ids
 from diskbook_emulator.arm.errors import ArmError, bad_request
-from diskbook_emulator.arm.network_fill import FILL, PROVIDER, etag
+from diskbook_emulator.arm.network import FILL, PROVIDER, etag
 from diskbook_emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook_emulator.arm.state import Resource
 from diskbook_emulator.jump import prefix_of
@@ -76,11 +76,6 @@ class Disallowed(ArmError):
         return {**super().inner(), "additionalInfo": [{"type": "PolicyViolation", "info": self._info}]}
 
 
-def network_name(region: str) -> str:
-    """Name of the company's network in a region."""
-    return f"corp-{region}"
-
-
 def furnish(plane: ControlPlane) -> None:
     """Make group, networks and Bastions, unless they are there from an earlier start."""
     group = plane.group_id(GROUP)
@@ -100,7 +95,7 @@ def _add_network(plane: ControlPlane, region: str, prefix: ipaddress.IPv4Network
         {"name": BASTION_SUBNET, "properties": {"addressPrefix": str(bastions)}},
     ]
     properties = {"addressSpace": {"addressPrefixes": [str(prefix)]}, "subnets": subnets}
-    network = _resource(plane, "virtualNetworks", network_name(region), region, properties)
+    network = _resource(plane, "virtualNetworks", f"corp-{region}", region, properties)
     FILL["virtualNetworks"](plane, network, None)
     plane.store.save(network)
     subnet = {"id": f"{network.id}/subnets/{BASTION_SUBNET}"}

@@ -243,7 +243,6 @@ def fill(disk: Resource, drives: Mapping[str, tuple[int, int]]) -> None:
 
 
 def spec_of(disk: Resource) -> DiskSpec:
-    """Describe a disk to the machines' side."""
     ask = ask_of(disk.body)
     properties = disk.properties
     return DiskSpec(

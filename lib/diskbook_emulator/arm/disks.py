@@ -5,11 +5,10 @@ import uuid
 
 from diskbook.facts.disk_options import OPTIONS
 from diskbook_emulator.arm import ids
-from diskbook_emulator.arm.cleanup import DISK, VM
 from diskbook_emulator.arm.disk_rules import ask_of, check_body, check_change, check_new, fill, spec_of
 from diskbook_emulator.arm.errors import ArmError, invalid, not_allowed
 from diskbook_emulator.arm.operations import Work, azure_time
-from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, creation, poll_headers
+from diskbook_emulator.arm.plane import DISK, VM, Call, ControlPlane, Reply, creation, poll_headers
 from diskbook_emulator.arm.state import Resource, shown
 from diskbook_emulator.types import Json
 
@@ -27,7 +26,6 @@ OF_CREATION = tuple(option.ask[1] for option in OPTIONS if option.ask[0] == CREA
 
 
 def put(plane: ControlPlane, call: Call) -> Reply:
-    """Create a disk, or change an existing one."""
     plane.writable_group(call.group)
     existing = plane.store.get(plane.resource_id(call.group, DISK, call.params["name"]))
     if existing is not None:

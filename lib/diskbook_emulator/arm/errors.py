@@ -27,7 +27,6 @@ class ArmError(Exception):
         self.target = target
 
     def body(self) -> Json:
-        """Azure's envelope."""
         return {"error": self.inner()}
 
     def inner(self) -> Json:
@@ -41,17 +40,14 @@ class ArmError(Exception):
 
 
 def bad_request(message: str, code: str = "BadRequest", target: str | None = None) -> ArmError:
-    """400."""
     return ArmError(400, code, message, target=target)
 
 
 def invalid(parameter: str, message: str) -> ArmError:
-    """400 InvalidParameter."""
     return bad_request(message, "InvalidParameter", parameter)
 
 
 def not_allowed(message: str) -> ArmError:
-    """409 OperationNotAllowed."""
     return ArmError(409, "OperationNotAllowed", message)
 
 
@@ -62,7 +58,6 @@ def not_found(kind: str, name: str, group: str) -> ArmError:
 
 
 def group_not_found(name: str) -> ArmError:
-    """404 of a resource group."""
     message = f"Resource group '{name}' could not be found."
     return ArmError(404, "ResourceGroupNotFound", message, {"x-ms-failure-cause": "gateway"})
 

@@ -5,14 +5,13 @@ Shapes from the REST specification, not seen on the wire. Protected settings are
 
 import copy
 
-from diskbook_emulator.arm.cleanup import VM
 from diskbook_emulator.arm.errors import ArmError, bad_request
 from diskbook_emulator.arm.operations import Work
-from diskbook_emulator.arm.plane import Call, ControlPlane, Reply
+from diskbook_emulator.arm.plane import VM, Call, ControlPlane, Reply
 from diskbook_emulator.arm.state import Resource, shown
 from diskbook_emulator.arm.vm_body import is_windows
+from diskbook_emulator.arm.vm_rules import keys
 from diskbook_emulator.arm.vms import headers
-from diskbook_emulator.arm.windows_setup import keys
 
 EXTENSION = f"{VM}/extensions"
 

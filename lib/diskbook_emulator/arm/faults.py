@@ -70,15 +70,12 @@ class Faults:
             return copy.deepcopy(self._faults)
 
     def request(self, method: str, path: str) -> Fault | None:
-        """Say what is to happen to a request."""
         return self._next(lambda match: _request_matches(match, method, path))
 
     def operation(self, kind: str) -> Fault | None:
-        """Say what is to happen to an operation."""
         return self._next(lambda match: "operation" in match and re.fullmatch(match["operation"], kind))
 
     def step(self, step: str, machine: str) -> Planted:
-        """Say what is planted in a step on a machine."""
         fault = self._next(lambda match: match.get("step") == step and _names(match, machine))
         return Planted() if fault is None else fault.planted
 

@@ -4,11 +4,10 @@ import base64
 import json
 import re
 
-from diskbook_emulator.arm.cleanup import DISK, remove_all
 from diskbook_emulator.arm.disks import owners
 from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed
 from diskbook_emulator.arm.operations import Work
-from diskbook_emulator.arm.plane import Call, ControlPlane, Reply
+from diskbook_emulator.arm.plane import DISK, Call, ControlPlane, Reply, remove_all
 from diskbook_emulator.arm.state import Resource, shown
 
 RETRY_AFTER_S = "15"
@@ -18,7 +17,6 @@ _TYPE = re.compile(r"resourceType\s+eq\s+'([^']*)'", re.IGNORECASE)
 
 
 def put(plane: ControlPlane, call: Call) -> Reply:
-    """Create a resource group or change its tags."""
     name = call.group
     if not _NAME.match(name):
         # wording from our knowledge, not read
@@ -74,7 +72,6 @@ def head(plane: ControlPlane, call: Call) -> Reply:
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    """List groups, by tag if asked."""
     groups = plane.store.of_type("Microsoft.Resources/resourceGroups")
     return Reply(200, {"value": [shown(group) for group in groups if _matches(group, call)]})
 
@@ -111,7 +108,6 @@ def _matches(resource: Resource, call: Call) -> bool:
 
 
 def delete(plane: ControlPlane, call: Call) -> Reply:
-    """Delete a group with everything in it."""
     group = plane.group(call.group)
     if group.properties["provisioningState"] != "Deleting":
         group.properties["provisioningState"] = "Deleting"

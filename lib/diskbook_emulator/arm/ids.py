@@ -31,7 +31,6 @@ def key(resource_id: str) -> str:
 
 
 def name_of(resource_id: str) -> str:
-    """Last segment."""
     return resource_id.rstrip("/").rsplit("/", 1)[-1]
 
 

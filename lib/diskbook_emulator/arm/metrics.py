@@ -9,26 +9,114 @@ seconds, for trials that are short.
 import re
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from diskbook.facts import metrics
+from diskbook.facts import catalog, metrics
 from diskbook.facts.metrics import LUN, Metric
-from diskbook.facts.units import epoch
-from diskbook_emulator import load
+from diskbook.facts.units import MB, epoch
 from diskbook_emulator.arm.errors import ArmError, bad_request
 from diskbook_emulator.arm.plane import Call, ControlPlane, Reply
 from diskbook_emulator.arm.state import Resource
-from diskbook_emulator.types import Activity, Json
+from diskbook_emulator.types import Activity, DiskSpec, Json, Limits, VmSpec
+
+Values = NDArray[np.float64]
+# Columns of the counts: I/Os and bytes of the disk, then those that the host cache answered.
+_MISSES, _HITS = {"iops": 1, "mb_s": 2}, {"iops": 3, "mb_s": 4}
+_UNIT = {"iops": 1.0, "mb_s": MB}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of equal length, in whole seconds since the Unix epoch, the first beginning at `start`."""
+
+    start: int
+    grain_s: int
+    count: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.count * self.grain_s
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        return self.start + self.grain_s * np.arange(self.count)
+
+
+def of_machine(metric: Metric, vm: VmSpec, activities: Iterable[Activity], windows: Windows) -> Values | None:
+    """Percentages of a machine's metric, a value a window; None where the machine has no such limit."""
+    own = [item for item in activities if item.vm.id == vm.id]
+    column = (_HITS if metric.path == "cached" else _MISSES)[metric.counts]
+    if not metric.credit:
+        limit = _machine_limit(metric, vm)
+        return None if limit is None else _consumed(own, column, limit * _UNIT[metric.counts], windows)
+    if metric.path == "cached" or not own:  # cached limits that burst are not played
+        return None
+    return _used(own, metric.counts, own[-1].vm_uncached, windows)
+
+
+def of_disk(
+    metric: Metric, disk: DiskSpec, activities: Iterable[Activity], windows: Windows
+) -> Values | None:
+    """Percentages of a disk's metric, on whatever machines it is, a value a window; None as above."""
+    own = [item for item in activities if item.disk.id == disk.id]
+    if metric.credit:
+        return _used(own, metric.counts, own[-1].disk_limits, windows)
+    limit = {"iops": disk.iops, "mb_s": disk.mb_s}[metric.counts]
+    return _consumed(own, _MISSES[metric.counts], limit * _UNIT[metric.counts], windows)
+
+
+def _machine_limit(metric: Metric, vm: VmSpec) -> float | None:
+    size = catalog.vm_size(vm.size)
+    cached = metric.path == "cached"
+    if metric.counts == "iops":
+        return size.cached_iops if cached else size.uncached_iops
+    return size.cached_mb_s if cached else size.uncached_mb_s
+
+
+def _consumed(activities: list[Activity], column: int, limit: float, windows: Windows) -> Values:
+    """Rate in a window as a percentage of a limit a second."""
+    per_second = _by_second(activities, column, windows.start, windows.end)
+    return 100.0 * per_second.reshape(windows.count, windows.grain_s).mean(axis=1) / limit
+
+
+def _used(activities: list[Activity], counts: str, limits: Limits, windows: Windows) -> Values | None:
+    """Share of the burst credit that is used at the end of each window, in percent; None without credit."""
+    base, credit = {
+        "iops": (limits.iops, limits.credit_ios),
+        "mb_s": (limits.mb_s, limits.credit_mb),
+    }[counts]
+    if base is None or credit <= 0:
+        return None
+    first = min((int(item.counts[0, 0]) for item in activities if len(item.counts)), default=windows.start)
+    start = min(first, windows.start)
+    demand = _by_second(activities, _MISSES[counts], start, windows.end) / _UNIT[counts]
+    used, level = np.empty(len(demand)), 0.0
+    for second, amount in enumerate(demand.tolist()):
+        level = min(max(level + amount - base, 0.0), credit)
+        used[second] = level
+    return 100.0 * used[windows.start - start :][windows.grain_s - 1 :: windows.grain_s] / credit
+
+
+def _by_second(activities: Iterable[Activity], column: int, start: int, end: int) -> Values:
+    """Amounts by second from start to end, added over attachments."""
+    total = np.zeros(end - start)
+    for item in activities:
+        place = item.counts[:, 0] - start
+        inside = (place >= 0) & (place < end - start)
+        np.add.at(total, place[inside], item.counts[inside, column])
+    return total
+
 
 MOST_WINDOWS = 20_000
 _LUNS = re.compile(rf"\b{LUN}\s+eq\s+'([^']*)'", re.IGNORECASE)
 
 
 def get_batch(plane: ControlPlane, call: Call) -> Reply:
-    """Answer the metrics of several machines."""
     metrics = _metrics(call)
     luns = _luns(call, metrics)
     windows = _windows(call, plane.settings.metrics_grain_s)
@@ -68,7 +156,7 @@ def _luns(call: Call, metrics: Iterable[Metric]) -> set[str] | None:
     return luns or None
 
 
-def _windows(call: Call, least_s: int) -> load.Windows:
+def _windows(call: Call, least_s: int) -> Windows:
     grain_s = _grain_s(call.query.get("interval", "PT1M"), least_s)
     try:
         start, end = (epoch(call.query[name]) for name in ("starttime", "endtime"))
@@ -78,7 +166,7 @@ def _windows(call: Call, least_s: int) -> load.Windows:
     count = int(-(-(end - first) // grain_s))
     if not 0 < count <= MOST_WINDOWS:
         raise bad_request("The time span has no window, or too many; ask for less at a time.")
-    return load.Windows(first, grain_s, count)
+    return Windows(first, grain_s, count)
 
 
 def _grain_s(interval: str, least_s: int) -> int:
@@ -118,7 +206,7 @@ def _of_machine(
     machine: Resource,
     asked: list[Metric],
     luns: set[str] | None,
-    windows: load.Windows,
+    windows: Windows,
     activities: list[Activity],
     arrived: float,
     top: int,
@@ -132,7 +220,7 @@ def _of_machine(
     for metric in asked:
         series: list[Json] = []
         if metric.path != "disk":
-            values = load.of_machine(metric, own[-1].vm, activities, windows) if own else None
+            values = of_machine(metric, own[-1].vm, activities, windows) if own else None
             series = [] if values is None else [_series(values, known, windows)]
         elif luns is None:
             both = [values for _, values in _by_lun(metric, own, activities, windows)]
@@ -156,13 +244,13 @@ def _of_machine(
 
 
 def _by_lun(
-    metric: Metric, own: list[Activity], activities: list[Activity], windows: load.Windows
-) -> Iterable[tuple[str, load.Values]]:
+    metric: Metric, own: list[Activity], activities: list[Activity], windows: Windows
+) -> Iterable[tuple[str, Values]]:
     """Values by LUN, NaN where no disk was there; disks that took turns at a LUN follow each other."""
     for lun in sorted({item.lun for item in own}):
         total = np.full(windows.count, np.nan)
         for item in own:
-            values = load.of_disk(metric, item.disk, activities, windows) if item.lun == lun else None
+            values = of_disk(metric, item.disk, activities, windows) if item.lun == lun else None
             if values is None:
                 continue
             until = np.inf if item.detached is None else item.detached
@@ -172,7 +260,7 @@ def _by_lun(
             yield str(lun), total
 
 
-def _series(values: load.Values, known: Any, windows: load.Windows, lun: str | None = None) -> Json:
+def _series(values: Values, known: Any, windows: Windows, lun: str | None = None) -> Json:
     """One series; as in Azure a window without a value has its time alone. Each window is one sample."""
     data: list[Json] = [{"timeStamp": _iso(start)} for start in windows.starts.tolist()]
     for place in np.flatnonzero(known & ~np.isnan(values)).tolist():

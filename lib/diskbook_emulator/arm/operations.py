@@ -155,7 +155,6 @@ class Operations:
         self._store.save_operation(body["id"], body)
 
     def unfinished(self) -> list[Json]:
-        """Operations a restart has cut off."""
         return [body for body in self._store.operations.values() if body["status"] == "InProgress"]
 
     def abandon(self, body: Json, message: str) -> None:

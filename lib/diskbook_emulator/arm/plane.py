@@ -11,7 +11,7 @@ from diskbook_emulator.arm.errors import ArmError, group_not_found, not_found
 from diskbook_emulator.arm.faults import Faults
 from diskbook_emulator.arm.operations import Operations, Work
 from diskbook_emulator.arm.settings import Settings
-from diskbook_emulator.arm.state import Resource, Store, walk
+from diskbook_emulator.arm.state import Resource, Store, shown, walk
 from diskbook_emulator.types import Backend, Json
 
 
@@ -28,7 +28,6 @@ class Call:
 
     @property
     def group(self) -> str:
-        """Name of the resource group in the path."""
         return self.params["group"]
 
     @property
@@ -55,7 +54,6 @@ class Clock:
     set_at: datetime = datetime(2000, 1, 1, tzinfo=UTC)
 
     def time(self, now: datetime) -> datetime:
-        """What it shows when the computer's clock shows `now`."""
         return self.set_at + (now - self.set_at) * self.rate + timedelta(seconds=self.ahead_s)
 
 
@@ -205,3 +203,99 @@ def poll_headers(
     if monitor:
         headers["Location"] = f"{url}?monitor=true&{version}"
     return headers
+
+
+# ---- the physical side of deleting: which calls of the backend take machines and disks away
+
+
+VM = "Microsoft.Compute/virtualMachines"
+DISK = "Microsoft.Compute/disks"
+
+
+def running(vm: Resource) -> bool:
+    """Whether the machine is up, so that the backend holds its attachments."""
+    return vm.hidden.get("power") == "running"
+
+
+def data_disks(vm: Resource) -> list[dict[str, object]]:
+    disks: list[dict[str, object]] = vm.properties.get("storageProfile", {}).get("dataDisks", [])
+    return disks
+
+
+def luns(vm: Resource) -> list[int]:
+    return [int(str(entry["lun"])) for entry in data_disks(vm)]
+
+
+def remove_all(plane: ControlPlane, members: list[Resource]) -> Callable[[], None]:
+    """Return the effect that takes all machines, then all disks of a list away."""
+    machines = [member for member in members if member.type == VM]
+    disks = [member for member in members if member.type == DISK and not member.hidden.get("os")]
+
+    def effect() -> None:
+        for vm in machines:
+            remove_vm(plane, vm)
+        for disk in disks:
+            plane.backend.delete_disk(disk.key)
+
+    return effect
+
+
+def remove_vm(plane: ControlPlane, vm: Resource) -> None:
+    """Detach a machine's disks and delete it, at the backend."""
+    if running(vm):
+        for lun in luns(vm):
+            plane.backend.detach(vm.key, lun)
+    plane.backend.delete_vm(vm.key)
+
+
+VM_FIRST_RETRY_S, DISK_RETRY_S, NETWORK_RETRY_S = "50", "2", "10"
+
+
+def operation(plane: ControlPlane, call: Call) -> Reply:
+    """Answer a poll of Azure-AsyncOperation, or of Location with monitor=true."""
+    body = plane.store.operations.get(call.params["operation"])
+    if body is None:
+        # wording from our knowledge, not read
+        raise ArmError(404, "NotFound", f"The entity was not found: operation '{call.params['operation']}'.")
+    monitor = call.query.get("monitor", "").lower() == "true"
+    if monitor or call.params["collection"].lower() == "operationresults":
+        if body["status"] == "InProgress":
+            query = "&".join(f"{key}={value}" for key, value in call.query.items())
+            return Reply(202, headers={"Location": f"{call.base}{call.path}?{query}", "Retry-After": "10"})
+        if body["status"] in ("Failed", "Canceled"):
+            return Reply(409, {"error": body["error"]})
+        return Reply(200, result(plane, body))
+    if call.params["provider"] == "Microsoft.Network":
+        answer: Json = {"status": body["status"]}
+        if body["status"] in ("Failed", "Canceled"):
+            answer["error"] = body["error"]
+        headers = {"Retry-After": NETWORK_RETRY_S} if body["status"] == "InProgress" else {}
+        return Reply(200, answer, headers)
+    return _compute(plane, body)
+
+
+def _compute(plane: ControlPlane, body: Json) -> Reply:
+    answer: Json = {"startTime": body["started_utc"], "status": body["status"], "name": body["id"]}
+    if body["status"] == "InProgress":
+        return Reply(200, answer, _retry(body))
+    answer["endTime"] = body["ended_utc"]
+    if body["status"] in ("Failed", "Canceled"):
+        answer["error"] = body["error"]
+    elif (output := result(plane, body)) is not None:
+        answer["properties"] = {"output": output}
+    return Reply(200, answer)
+
+
+def _retry(body: Json) -> dict[str, str]:
+    """Retry-After of a poll: always for disks, on the first only for machines (as recorded)."""
+    body["polls"] += 1
+    if body["kind"] in ("disk-create", "disk-update", "disk-delete"):
+        return {"Retry-After": DISK_RETRY_S}
+    first_create = body["polls"] == 1 and body["kind"].startswith("vm-create")
+    return {"Retry-After": VM_FIRST_RETRY_S} if first_create else {}
+
+
+def result(plane: ControlPlane, body: Json) -> Any:
+    """Return the resource that an operation made, None where it made none."""
+    resource = plane.store.get(body["output"]) if body.get("output") else None
+    return None if resource is None else shown(resource)

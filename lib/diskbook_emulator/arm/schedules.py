@@ -11,13 +11,12 @@ import threading
 from datetime import UTC, datetime, timedelta
 from typing import TypeGuard
 
-from diskbook_emulator import cloudinit
-from diskbook_emulator.arm import power
-from diskbook_emulator.arm.cleanup import VM, running
+from diskbook_emulator import machine
+from diskbook_emulator.arm import vms
 from diskbook_emulator.arm.errors import ArmError, bad_request
 from diskbook_emulator.arm.ids import key, name_of
 from diskbook_emulator.arm.operations import Work
-from diskbook_emulator.arm.plane import Call, Clock, ControlPlane, Reply
+from diskbook_emulator.arm.plane import VM, Call, Clock, ControlPlane, Reply, running
 from diskbook_emulator.arm.state import Resource, shown
 
 log = logging.getLogger(__name__)
@@ -152,7 +151,7 @@ def act(plane: ControlPlane) -> None:
 
 def shutdown(plane: ControlPlane, vm: Resource) -> Work:
     """Build the work of a machine that shuts itself down: it is stopped, not deallocated."""
-    return power.work(plane, vm, "powerOff")
+    return vms.power_work(plane, vm, "powerOff")
 
 
 def _deallocate(plane: ControlPlane, schedule: Resource, moment: datetime) -> None:
@@ -164,13 +163,13 @@ def _deallocate(plane: ControlPlane, schedule: Resource, moment: datetime) -> No
         return
     left = {"deallocated"} | ({"stopped"} if plane.settings.schedules.stopped_machine == "left" else set())
     if vm.properties["provisioningState"] != "Deleting" and vm.hidden.get("power") not in left:
-        plane.operations.start("vm-deallocate", vm.id, power.work(plane, vm, "deallocate"))
+        plane.operations.start("vm-deallocate", vm.id, vms.power_work(plane, vm, "deallocate"))
 
 
 def _own_timer(vm: Resource) -> datetime | None:
     """When the machine's own timer comes; worked out once, its user data do not change."""
     if "off_utc" not in vm.hidden:
-        shutdown = cloudinit.shutdown_at(str(vm.hidden.get("custom_data", "")))
+        shutdown = machine.shutdown_at(str(vm.hidden.get("custom_data", "")))
         vm.hidden["off_utc"] = shutdown.isoformat() if shutdown else None
     return datetime.fromisoformat(vm.hidden["off_utc"]) if vm.hidden["off_utc"] else None
 

@@ -27,7 +27,6 @@ _ZONE_ORDER = {"1": 2, "2": 0, "3": 1}
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    """List resource SKUs, of one location if the filter says so."""
     location = _LOCATION.search(call.query.get("$filter", ""))
     regions = [plane.region(location[1])] if location else list(catalog.regions().values())
     rows = [row for region in regions for row in _rows(region.name)]
@@ -43,7 +42,13 @@ def listing(plane: ControlPlane, call: Call) -> Reply:
 def _rows(region: str) -> tuple[Json, ...]:
     """All rows of a region, made once: nobody changes one."""
     place = catalog.region(region)
-    return (*_vm_rows(place), *_disk_rows(place))
+    rows = [_vm_row(size, place) for size in catalog.vm_sizes().values()]
+    for tier in catalog.disk_tiers():
+        rows += [_tier_row(tier, sku, place) for sku in tier.skus if catalog.sku_offered(sku, place)]
+    for flexible in catalog.flexible_skus().values():
+        if catalog.sku_offered(flexible.sku, place):
+            rows.append(_flexible_row(flexible, place))
+    return tuple(rows)
 
 
 def _restrictions(plane: ControlPlane, row: Json) -> Iterator[Json]:
@@ -75,10 +80,6 @@ def _row(region: catalog.Region, kind: str, zones: Iterable[str], **fields: obje
         "restrictions": [],
         **fields,
     }
-
-
-def _vm_rows(region: catalog.Region) -> list[Json]:
-    return [_vm_row(size, region) for size in catalog.vm_sizes().values()]
 
 
 def _day(retires_on: str) -> str | None:
@@ -131,16 +132,6 @@ def _vm_row(size: catalog.VmSize, region: catalog.Region) -> Json:
         capability = [{"name": "UltraSSDAvailable", "value": "True"}]
         row["locationInfo"][0]["zoneDetails"] = [{"Name": list(region.zones), "capabilities": capability}]
     return row
-
-
-def _disk_rows(region: catalog.Region) -> list[Json]:
-    rows = []
-    for tier in catalog.disk_tiers():
-        rows += [_tier_row(tier, sku, region) for sku in tier.skus if catalog.sku_offered(sku, region)]
-    for flexible in catalog.flexible_skus().values():
-        if catalog.sku_offered(flexible.sku, region):
-            rows.append(_flexible_row(flexible, region))
-    return rows
 
 
 def _tier_row(tier: catalog.DiskTier, sku: str, region: catalog.Region) -> Json:
@@ -204,7 +195,6 @@ def _flexible_row(sku: catalog.FlexibleSku, region: catalog.Region) -> Json:
 
 
 def usages(plane: ControlPlane, call: Call) -> Reply:
-    """List quotas of cores with their use in a region."""
     region = plane.region(call.params["location"]).name
     families = sorted({size.family for size in catalog.vm_sizes().values() if size.family})
     names = {"cores": "Total Regional vCPUs"} | {family: f"{family} vCPUs" for family in families}

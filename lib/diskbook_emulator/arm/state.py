@@ -67,9 +67,6 @@ class Store:
         self._db.execute("CREATE TABLE IF NOT EXISTS operation (id TEXT PRIMARY KEY, body TEXT)")
         self.resources: dict[str, Resource] = {}
         self.operations: dict[str, Json] = {}
-        self._load()
-
-    def _load(self) -> None:
         for key, body, hidden in self._db.execute("SELECT key, body, hidden FROM resource ORDER BY rowid"):
             self.resources[key] = Resource(json.loads(body), json.loads(hidden))
         for op_id, body in self._db.execute("SELECT id, body FROM operation ORDER BY rowid"):
@@ -97,13 +94,11 @@ class Store:
             self._db.execute("DELETE FROM resource WHERE key = ?", (ids.key(resource_id),))
 
     def save_operation(self, op_id: str, body: Json) -> None:
-        """Add an operation, or write its changes."""
         with self.lock:
             self.operations[op_id] = body
             self._db.execute("REPLACE INTO operation VALUES (?, ?)", (op_id, json.dumps(body)))
 
     def of_type(self, kind: str, group: str | None = None) -> list[Resource]:
-        """List resources of a type, in the subscription or one group."""
         with self.lock:
             matching = [
                 resource for resource in self.resources.values() if resource.type.lower() == kind.lower()

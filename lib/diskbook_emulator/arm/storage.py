@@ -95,7 +95,6 @@ def get(plane: ControlPlane, call: Call) -> Reply:
 
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
-    """List accounts, in a group or the subscription."""
     return Reply(200, {"value": [shown(account) for account in plane.listed(call, ACCOUNT)]})
 
 

@@ -113,7 +113,6 @@ def seen(store: Store, vm: Resource) -> Json:
 
 
 def spec_of(vm: Resource) -> VmSpec:
-    """Describe a machine to the machines' side."""
     profile = vm.properties.get("osProfile") or {}
     os_disk = vm.properties["storageProfile"]["osDisk"]
     return VmSpec(
@@ -133,7 +132,6 @@ def spec_of(vm: Resource) -> VmSpec:
 
 
 def instance_view(vm: Resource) -> Json:
-    """Build the instance view: provisioning and power state."""
     provisioning, power = str(vm.properties["provisioningState"]), vm.hidden.get("power", "creating")
     statuses = [_status(f"ProvisioningState/{provisioning.lower()}", f"Provisioning {provisioning.lower()}")]
     if power != "creating":

@@ -1,14 +1,18 @@
 """Azure's errors for machines that break a rule: size, zone, quota, interfaces, OS disk."""
 
+import base64
+import binascii
 import re
+from dataclasses import dataclass
 from datetime import date
 
 from diskbook.facts import catalog
 from diskbook.facts.rules import FLEXIBLE_SKUS, VmAsk, machine_violations, ultra_violations
+from diskbook.hosts import powershell as setup
 from diskbook_emulator.arm import errors
-from diskbook_emulator.arm.cleanup import VM
-from diskbook_emulator.arm.network_fill import address_ids
-from diskbook_emulator.arm.plane import ControlPlane
+from diskbook_emulator.arm.errors import ArmError, invalid
+from diskbook_emulator.arm.network import address_ids
+from diskbook_emulator.arm.plane import VM, ControlPlane
 from diskbook_emulator.arm.state import Resource
 from diskbook_emulator.types import Json
 
@@ -25,7 +29,6 @@ WINDOWS_ADMIN = re.compile(r'[^\s\\/"\[\]:|<>+=;,?*@]{1,20}(?<!\.)')
 
 
 def check_new_vm(plane: ControlPlane, name: str, body: Json, region: catalog.Region, today: date) -> None:
-    """Raise Azure's error for the first rule that a new machine breaks."""
     properties = body.get("properties") or {}
     for part in ("hardwareProfile", "storageProfile", "networkProfile"):
         if not properties.get(part):
@@ -116,7 +119,6 @@ def _check_admin(name: str, allowed: re.Pattern[str]) -> None:
 
 
 def check_interfaces(plane: ControlPlane, name: str, body: Json, size: catalog.VmSize) -> None:
-    """Raise Azure's error for interfaces that a machine cannot have."""
     rows: list[Json] = body["properties"]["networkProfile"].get("networkInterfaces") or []
     if not rows:
         raise _missing("networkInterfaces")
@@ -230,7 +232,6 @@ def cores_used(plane: ControlPlane, location: str, family: str) -> int:
 
 
 def check_resize(plane: ControlPlane, vm: Resource, name: str) -> None:
-    """Raise Azure's error when a machine cannot take another size."""
     old = catalog.vm_size(vm.properties["hardwareProfile"]["vmSize"])
     region = plane.region(str(vm.body["location"]))
     new = _size(name, region)
@@ -244,3 +245,70 @@ def check_resize(plane: ControlPlane, vm: Resource, name: str) -> None:
             f"{new.max_data_disks}."
         )
     check_quota(plane, new, region.name, freed=old.vcpus if old.family == new.family else 0)
+
+
+# Of DiskSpd 2.0.21a, which the emulated machine plays to have downloaded.
+RELEASE_SHA256 = "D02F6BE976C518D4134E62AF7F518BAAD6C7C81F924CAAFBEBA65BD0831CE139"
+_SHA256 = re.compile(r"^\$sha256 = '([0-9A-Fa-f]{64})'$", re.MULTILINE)
+_NAMES = ("host", "authorized")
+_KEYS = re.compile(r"-HostKey (?P<host>[A-Za-z0-9+/=]+) -AuthorizedKey (?P<authorized>[A-Za-z0-9+/=]+)")
+
+
+def check_profile(name: str, body: Json) -> None:
+    """Raise Azure's error for an osProfile that Windows does not take."""
+    profile = (body.get("properties") or {}).get("osProfile") or {}
+    computer = str(profile.get("computerName") or name)
+    if len(computer) > setup.COMPUTER_NAME_CHARS or computer.isdigit():
+        # wording from our knowledge, not read
+        raise invalid(
+            "osProfile.computerName",
+            "Windows computer name cannot be more than 15 characters long, be entirely numeric, or contain "
+            "special characters.",
+        )
+    if not profile.get("adminPassword"):
+        # wording from our knowledge, not read
+        raise invalid("adminPassword", "Required parameter 'adminPassword' is missing (null).")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The machine's private host key, and the public key that may sign in."""
+
+    host: str
+    authorized: str
+
+
+def keys(properties: Json, custom_data: str) -> Keys:
+    """Return the keys that the extension hands over.
+
+    - `properties`: of the extension, with its protected settings.
+    - `custom_data`: the machine's decoded custom data, where the script is.
+
+    Raises ArmError: VMExtensionProvisioningError, when the script would have failed or is another one.
+    """
+    command = str((properties.get("protectedSettings") or {}).get("commandToExecute", ""))
+    arguments = _KEYS.search(command)
+    if arguments is None or setup.CUSTOM_DATA not in command:
+        raise _failed("The command is not the workbook's own (emulated)")
+    asked = _SHA256.search(custom_data)
+    if asked and asked[1].upper() != RELEASE_SHA256:
+        raise _failed(
+            f"DiskSpd.zip has the SHA-256 {RELEASE_SHA256}, not {asked[1]}; it was not unpacked (emulated)"
+        )
+    if not custom_data.startswith(setup.setup_script()):
+        raise _failed("The script in the custom data is not the workbook's own (emulated)")
+    try:
+        host, authorized = (base64.b64decode(arguments[name], validate=True).decode() for name in _NAMES)
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise _failed(f"Cannot convert a key from base64: {error}") from error
+    return Keys(host, authorized)
+
+
+def _failed(message: str) -> ArmError:
+    # Code and beginning from our knowledge, not read.
+    return ArmError(
+        409,
+        "VMExtensionProvisioningError",
+        f"VM has reported a failure when processing extension '{setup.EXTENSION}'. Error message: "
+        f"'{message}'.",
+    )

@@ -2,26 +2,133 @@
 
 import copy
 import secrets
+from collections.abc import Callable
 
 from diskbook.facts import catalog
 from diskbook.facts.rules import VmAsk
-from diskbook_emulator.arm import attach, disks, ids, power, vm_body
-from diskbook_emulator.arm.cleanup import VM
+from diskbook_emulator.arm import attach, company, disks, ids, vm_body
 from diskbook_emulator.arm.disk_rules import ask_of, check_new
-from diskbook_emulator.arm.errors import ArmError, not_allowed
-from diskbook_emulator.arm.network_fill import nics
+from diskbook_emulator.arm.errors import ArmError, bad_request, not_allowed
+from diskbook_emulator.arm.network import address_ids, nics, remove as remove_network
 from diskbook_emulator.arm.operations import Work
-from diskbook_emulator.arm.plane import Call, ControlPlane, Reply, poll_headers
+from diskbook_emulator.arm.plane import (
+    VM,
+    Call,
+    ControlPlane,
+    Reply,
+    data_disks,
+    poll_headers,
+    remove_vm,
+    running,
+)
 from diskbook_emulator.arm.state import Resource
-from diskbook_emulator.arm.vm_rules import check_new_vm, check_resize, check_ultra, controller_of
-from diskbook_emulator.arm.windows_setup import check_profile
+from diskbook_emulator.arm.vm_body import SSH_PORT_TAG, spec_of
+from diskbook_emulator.arm.vm_rules import (
+    check_new_vm,
+    check_profile,
+    check_resize,
+    check_ultra,
+    controller_of,
+)
 from diskbook_emulator.types import Json, VmAddress
+
+# action: (name of its delay, power state after it)
+ACTIONS = {
+    "start": ("vm-start", "running"),
+    "powerOff": ("vm-stop", "stopped"),
+    "deallocate": ("vm-deallocate", "deallocated"),
+    "restart": ("vm-restart", "running"),
+}
+
+
+def act(plane: ControlPlane, call: Call) -> Reply:
+    """Do one of the actions; an operation with an empty result."""
+    vm = plane.find(call.group, VM, call.params["name"])
+    action = call.params["action"]
+    _check_power(vm, action)
+    # A query of powerOff, from the REST specification: the machine is not shut down but cut off.
+    cut = call.query.get("skipShutdown", "").lower() == "true"
+    op_id = plane.operations.start(ACTIONS[action][0], vm.id, power_work(plane, vm, action, notice=not cut))
+    headers = poll_headers(plane, call, op_id, str(vm.body["location"]))
+    return Reply(202, headers=headers | {"Azure-AsyncNotification": "Enabled"})
+
+
+def power_work(plane: ControlPlane, vm: Resource, action: str, notice: bool = False) -> Work:
+    """Build the work of an action; with `notice` a machine is shut down before it is stopped."""
+    return Work(
+        _power_effect(plane, vm, action, notice), _power_settle(plane, vm, ACTIONS[action][1]), (vm.id,)
+    )
+
+
+def _check_power(vm: Resource, action: str) -> None:
+    # wordings in this function are from our knowledge, not read
+    if vm.properties["provisioningState"] == "Deleting":
+        raise not_allowed(f"VM '{vm.name}' is being deleted.")
+    ephemeral = vm.properties["storageProfile"]["osDisk"].get("diffDiskSettings")
+    if action == "deallocate" and ephemeral:
+        raise bad_request(
+            f"Deallocate of VM '{vm.name}' is not supported because its OS disk is ephemeral.",
+            "OperationNotAllowed",
+        )
+    if action == "restart" and not running(vm):
+        raise not_allowed(f"VM '{vm.name}' is not running and cannot be restarted.")
+
+
+def _power_effect(plane: ControlPlane, vm: Resource, action: str, notice: bool) -> Callable[[], None]:
+    def effect() -> None:
+        if action != "start" and running(vm):
+            plane.backend.stop_vm(vm.key, notice=notice and action in ("powerOff", "deallocate"))
+        if action == "restart" or (action == "start" and not running(vm)):
+            boot(plane, vm)
+
+    return effect
+
+
+def boot(plane: ControlPlane, vm: Resource) -> None:
+    """Start a machine at the backend and attach its disks again."""
+    at = plane.backend.start_vm(spec_of(vm))
+    for entry in data_disks(vm):
+        attach.attach_entry(plane, vm, entry)
+    with plane.store.lock:
+        address_known(plane, vm, at)
+
+
+def _power_settle(plane: ControlPlane, vm: Resource, power: str) -> Callable[[ArmError | None], None]:
+    def settle(error: ArmError | None) -> None:
+        if plane.store.get(vm.id) is not vm:
+            return
+        vm.hidden["power"] = power if error is None else "stopped"
+        plane.store.save(vm)
+        disks.link_keys(plane, disks.disk_keys(vm))
+
+    return settle
+
+
+def address_known(plane: ControlPlane, vm: Resource, at: VmAddress) -> None:
+    """Write where the machine's sshd listens into its public address and its tag.
+
+    That of a machine in a company's subnet only the jump host gets to know.
+    """
+    for nic in nics(plane, vm)[:1]:
+        private = company.private_address(nic)
+        if private is not None:
+            plane.backend.reached_privately(vm.key, private, at)
+            plane.store.save(vm)
+            return
+    vm.body.setdefault("tags", {})[SSH_PORT_TAG] = str(at.port)
+    plane.store.save(vm)
+    for nic in nics(plane, vm)[:1]:
+        for address_id in address_ids(nic)[:1]:
+            address = plane.store.get(address_id)
+            if address is not None:
+                address.properties["ipAddress"] = at.address
+                plane.store.save(address)
+
 
 RETRY_AFTER_S = 10
 
 
 def put(plane: ControlPlane, call: Call) -> Reply:
-    """Create a machine, or change an existing one."""
     plane.writable_group(call.group)
     existing = plane.store.get(plane.resource_id(call.group, VM, call.params["name"]))
     if existing is not None and _stillborn(existing):
@@ -93,7 +200,7 @@ def creation(plane: ControlPlane, vm: Resource, change: attach.Change) -> Work:
         vm.hidden["power"] = "running"
         vm.hidden["created"] = True
         _make_os_disk(plane, vm)
-        power.address_known(plane, vm, addresses[0])
+        address_known(plane, vm, addresses[0])
         vm.properties["provisioningState"] = "Succeeded"
         attach.end(plane, vm_body.written(vm), change)
         disks.link_keys(plane, disks.disk_keys(vm))
@@ -244,7 +351,6 @@ def headers(
     monitor: bool = True,
     retry_after_s: int | None = RETRY_AFTER_S,
 ) -> dict[str, str]:
-    """Build the headers of an accepted operation of a machine."""
     location = str(vm.body["location"])
     made = poll_headers(plane, call, op_id, location, retry_after_s=retry_after_s, monitor=monitor)
     return made | {"Azure-AsyncNotification": "Enabled"}
@@ -265,3 +371,85 @@ def view(plane: ControlPlane, call: Call) -> Reply:
 
 def listing(plane: ControlPlane, call: Call) -> Reply:
     return Reply(200, {"value": [vm_body.seen(plane.store, vm) for vm in plane.listed(call, VM)]})
+
+
+# ---- deletion, with what deleteOptions name
+
+
+def delete(plane: ControlPlane, call: Call) -> Reply:
+    """Delete a machine, and what its deleteOptions name; 204 where there is none."""
+    plane.group(call.group)
+    vm = plane.store.get(plane.resource_id(call.group, VM, call.params["name"]))
+    if vm is None:
+        return Reply(204)
+    vm.properties["provisioningState"] = "Deleting"
+    plane.store.save(vm)
+    op_id = plane.operations.start("vm-delete", vm.id, deletion(plane, vm))
+    return Reply(202, headers=headers(plane, call, op_id, vm))
+
+
+def deletion(plane: ControlPlane, vm: Resource) -> Work:
+    doomed_keys = _doomed_disks(vm)
+
+    def effect() -> None:
+        remove_vm(plane, vm)
+        with plane.store.lock:
+            data = [
+                disk for key in doomed_keys if (disk := plane.store.get(key)) and not disk.hidden.get("os")
+            ]
+        for disk in data:
+            plane.backend.delete_disk(disk.key)
+
+    def settle(error: ArmError | None) -> None:
+        if error is not None:
+            vm.properties["provisioningState"] = "Failed"
+            plane.store.save(vm)
+        else:
+            _forget_all(plane, vm, doomed_keys)
+
+    return Work(effect, settle, (vm.id,))
+
+
+def _doomed_disks(vm: Resource) -> set[str]:
+    profile = vm.properties["storageProfile"]
+    entries = [*data_disks(vm), profile["osDisk"]]
+    return {
+        ids.key(str(entry["managedDisk"]["id"]))
+        for entry in entries
+        if entry.get("deleteOption") == "Delete" and (entry.get("managedDisk") or {}).get("id")
+    }
+
+
+def _forget_all(plane: ControlPlane, vm: Resource, doomed_keys: set[str]) -> None:
+    interfaces = nics(plane, vm)
+    plane.store.remove(vm.id)
+    for extension in [
+        resource for resource in plane.store.resources.values() if resource.key.startswith(f"{vm.key}/")
+    ]:
+        plane.store.remove(extension.id)
+    for key in doomed_keys:
+        plane.store.remove(key)
+    disks.link_keys(plane, disks.disk_keys(vm))
+    doomed_nics = {
+        ids.key(row["id"])
+        for row in vm.properties["networkProfile"]["networkInterfaces"]
+        if (row.get("properties") or {}).get("deleteOption") == "Delete"
+    }
+    for nic in interfaces:
+        nic.properties.pop("virtualMachine", None)
+        plane.store.save(nic)
+        if nic.key in doomed_nics:
+            _forget_nic(plane, nic)
+
+
+def _forget_nic(plane: ControlPlane, nic: Resource) -> None:
+    remove_network(plane, nic)
+    for row in nic.properties["ipConfigurations"]:
+        reference = row["properties"].get("publicIPAddress") or {}
+        address = plane.store.get(str(reference.get("id", "")))
+        if address is None:
+            continue
+        # The option is set either where the interface refers to the address, or on the address itself.
+        asked = (reference.get("properties") or {}).get("deleteOption")
+        if "Delete" in (asked, address.properties.get("deleteOption")):
+            plane.store.remove(address.id)

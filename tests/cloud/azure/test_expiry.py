@@ -23,7 +23,7 @@ from diskbook.measure.bench.trials import measure
 from diskbook.measure.runs import overview, stages, sweep
 from diskbook.results import plan as plans
 from diskbook.results.run import Run
-from diskbook_emulator import cloudinit
+from diskbook_emulator import machine
 from support import SCENARIOS
 from support.emulated import soon
 from support.standing import EMULATOR, a_cloud, a_place, faults, groups
@@ -148,7 +148,7 @@ def test_linux_and_windows_are_told_the_time() -> None:
     "text", ["", "#!/bin/sh\n", "#cloud-config\n[", "#cloud-config\n{}\n", "#cloud-config\n"]
 )
 def test_user_data_without_a_timer_shut_nothing_down(text: str) -> None:
-    assert cloudinit.shutdown_at(text) is None
+    assert machine.shutdown_at(text) is None
 
 
 @pytest.mark.parametrize(

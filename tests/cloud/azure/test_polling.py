@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from diskbook.cloud.azure.clients import poll_interval_s
-from diskbook_emulator.arm.throttle import Buckets, Charge
+from diskbook_emulator.arm.gateway import Buckets, Charge
 
 
 @pytest.mark.parametrize("asked_s", [0, 2, 10, 50])

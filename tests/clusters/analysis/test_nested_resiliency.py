@@ -11,17 +11,8 @@ import pandas as pd
 import pytest
 
 from diskbook.clusters.analysis import nested_resiliency
-from diskbook.clusters.analysis.nested import (
-    arms,
-    below,
-    capacity,
-    fairness,
-    resync,
-    saturated,
-    tiers,
-    verdicts,
-)
-from diskbook.clusters.stats import slowest
+from diskbook.clusters.analysis.nested import arms, below, capacity, losses, saturated, tiers, verdicts
+from diskbook.clusters.stats import fleet
 from diskbook.importing import run as importer
 from diskbook.importing.scenario import Settings
 from diskbook.report.analysis import published_claims
@@ -99,7 +90,7 @@ def test_what_counting_does_not_predict_is_left(tmp_path: Path) -> None:
 
 
 def test_below_limits_four_copies_take_as_long_as_expected(whole: Analysis) -> None:
-    expected = slowest.of_copies(4, 0.2) / slowest.of_copies(2, 0.2)
+    expected = fleet.of_copies(4, 0.2) / fleet.of_copies(2, 0.2)
     (row,) = below.judged(whole, "nested-mirror", "write").query("workload == 'write-1x1'").to_dict("records")
     assert row["ratio"] == pytest.approx(expected, rel=0.02) and row["verdict"] == "difference"
     assert below.own_sigma(whole) == pytest.approx(0.2, abs=0.03)
@@ -182,24 +173,24 @@ def test_capacity_stands_beside_what_was_measured(whole: Analysis) -> None:
 
 
 def test_fairness_is_that_of_the_machines(whole: Analysis) -> None:
-    rows = fairness.by_trial(whole).query("machines > 1")
+    rows = tiers.by_trial(whole).query("machines > 1")
     assert rows["cv"].median() == pytest.approx(0.03, rel=0.35) and set(rows["machines"]) == {4}
     assert rows["start_spread_s"].max() <= 0.4 and (rows["window_share"] > 0.98).all()
-    table = fairness.percentile_table(whole)
+    table = tiers.percentile_table(whole)
     # Machines' own percentiles fall by a tenth of the machine's number: their mean is no percentile.
     assert table["Off by, %"].to_numpy() == pytest.approx(-3.75, abs=0.01)
 
 
 def test_machines_that_moved_are_compared_with_those_that_did_not(whole: Analysis) -> None:
     assert arms.moved(whole) == [("two-way-moved", "two-way")]
-    assert any("two way moved" in line and "% (" in line for line in fairness.moved_words(whole))
+    assert any("two way moved" in line and "% (" in line for line in tiers.moved_words(whole))
 
 
 # --- losses
 
 
 def test_resync_has_shares_of_the_load_before(whole: Analysis) -> None:
-    table = resync.table(whole).set_index(["Pool", "Lost"])
+    table = losses.resync_table(whole).set_index(["Pool", "Lost"])
     row = table.loc[("duo, p30", "a node and a drive of another")]
     assert row["Load while they resync, % of before"] == pytest.approx(70)
     assert (row["MB/s"], row["Until all volumes were whole"]) == (pytest.approx(3 * 16), "4 s")
@@ -318,7 +309,7 @@ def test_a_folder_of_vmfleet_is_analysed_as_well(tmp_path: Path) -> None:
     row = ratio(a, "nested-mirror", 100)
     assert (row["ratio"], row["bound"]) == (pytest.approx(0.5), pytest.approx(0.5)) and math.isnan(row["low"])
     assert ratio(a, "map", 100)["bound"] == pytest.approx(0.25)
-    assert fairness.table(a)["Machines"].tolist() == [4, 4, 4]
+    assert tiers.table(a)["Machines"].tolist() == [4, 4, 4]
     given = verdicts_of(a)
     assert given["28 VMs of 10 threads x 8"] == given["a two-node mirror goes offline"] == "not measured"
     run_cells("nested-resiliency", a)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.clusters.analysis import s2d_azure
-from diskbook.clusters.analysis.s2d import decision, maps, sweep, wire
+from diskbook.clusters.analysis import decision, s2d_azure, sweep
 from diskbook.report.analysis import published, published_claims
 from diskbook.report.analysis.run import Analysis, analyse
 from support import s2d
@@ -26,8 +25,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 
 def test_the_map_is_measured_below_limits_and_predicted_on_them(whole: Analysis) -> None:
-    measured = maps.measured(whole).set_index(["load", "threads"])
-    predicted = maps.predicted(whole, *maps.setups(whole)).set_index(["load", "threads"])
+    measured = sweep.measured(whole).set_index(["load", "threads"])
+    predicted = sweep.predicted(whole, *sweep.setups(whole)).set_index(["load", "threads"])
     assert len(measured) == 20 and int(measured["capped"].sum()) == 10
     # Below limits a write waits for the slowest of three copies and a hop, which limits do not know.
     planted = 4.03 / (4.03 * whole_truth().write_factor + whole_truth().hop_ms)
@@ -45,17 +44,17 @@ def whole_truth() -> s2d.Truth:
 
 def test_other_sizes_give_the_maps_that_were_computed_by_hand(whole: Analysis) -> None:
     by_title = {
-        title: frame.set_index(["load", "threads"])["ratio"] for title, frame in maps.of_sizes(whole).items()
+        title: frame.set_index(["load", "threads"])["ratio"] for title, frame in sweep.of_sizes(whole).items()
     }
     ratios = [frame[("64K write", 12.0)] for frame in by_title.values()]
     assert ratios == [pytest.approx(500 / 768), pytest.approx(1.0), pytest.approx(600 / 768)]
     assert all(frame[("4K write", 12.0)] == pytest.approx(1.0) for frame in by_title.values())
-    row = maps.sizes_table(whole).set_index(["Load", "Threads"]).loc[("64K write", 12)]
+    row = sweep.sizes_table(whole).set_index(["Load", "Threads"]).loc[("64K write", 12)]
     assert list(row) == ["0.65 *", "1.00 *", "0.78 *"]
 
 
 def test_words_say_what_limits_predict_and_count_a_cell_once(whole: Analysis) -> None:
-    lines = maps.words(whole)
+    lines = sweep.words(whole)
     assert lines[0].startswith("20 cells are 20 findings") and "one replicate" in lines[-1]
     assert any("predict 4 of their ratios" in line for line in lines)
     assert sum("has the owner answer all reads" in line for line in lines) == 5
@@ -64,13 +63,13 @@ def test_words_say_what_limits_predict_and_count_a_cell_once(whole: Analysis) ->
 
 
 def test_reads_are_answered_where_it_was_planted(whole: Analysis) -> None:
-    shares = wire.shares(whole)
+    shares = sweep.wire_shares(whole)
     known = shares[shares["share"].notna()]
     assert set(known["by"]) == {"counters", "plateau"}
     assert known["share"].to_numpy() == pytest.approx(whole_truth().local_share, abs=0.03)
-    table = wire.table(whole).set_index(["Arm", "Load"])
+    table = sweep.wire_table(whole).set_index(["Arm", "Load"])
     assert table.loc[("S2D, 3 nodes", "4K write"), "Owner sends"] == pytest.approx(2.04)
-    assert "share of reads that the owner answers itself: 60 %" in wire.words(whole)[0]
+    assert "share of reads that the owner answers itself: 60 %" in sweep.wire_words(whole)[0]
 
 
 def test_eight_disks_do_no_more_for_one_thread(whole: Analysis) -> None:

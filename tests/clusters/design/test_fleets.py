@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.clusters.design import fleets
+from diskbook.clusters.design import rules
 from diskbook.design import scenario_file, scenario_tables
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import UsageError
@@ -62,7 +62,7 @@ def test_several_volumes_of_an_entry_are_owned_in_turn_and_share_a_fleet() -> No
     assert made.owners_of(arms["map"]) == {"map-1": "n1", "map-2": "n2"}
     assert made.owners_of(arms["mirror"]) == {"mirror": "n2"}
     fleet = made.workload_named("fleet")
-    assert [fleets.on_each(made, arm, fleet) for arm in arms.values()] == [4, 8]
+    assert [rules.on_each(made, arm, fleet) for arm in arms.values()] == [4, 8]
     assert fleet.outstanding == 640 and made.tool_of(arms["map"], fleet) == "vmfleet"
     assert made.tool_of(arms["mirror"], made.workload_named("plain")) == "diskspd"
 
@@ -73,11 +73,11 @@ def test_a_single_machine_is_a_fleet_on_the_first_volume() -> None:
     made = scenario(tables)
     arm, few = made.arm_named("map"), made.workload_named("few")
     assert few.outstanding == 1 and made.tool_of(arm, few) == "vmfleet"
-    assert fleets.used(made, arm, few) == {"map-1": "n1"} and fleets.on_each(made, arm, few) == 1
+    assert rules.used(made, arm, few) == {"map-1": "n1"} and rules.on_each(made, arm, few) == 1
 
 
 def test_a_data_set_is_that_of_the_largest_load_on_a_volume() -> None:
-    sets = fleets.data_sets(scenario())
+    sets = rules.data_sets(scenario())
     assert sets == {"map": (4, GIB // 4), "mirror": (8, GIB // 4)}
     assert sets["map"].size_bytes == GIB
 
@@ -89,8 +89,8 @@ def test_a_data_set_stays_in_a_mirror_that_it_does_not_fill_to_85_percent(
     tables = raw()
     tables["volume"][0]["mirror_gib"] = mirror_gib
     made = scenario(tables)
-    assert fleets.stays_in_mirror(made, made.volume_named("map")) is inside
-    assert not fleets.stays_in_mirror(made, made.volume_named("mirror"))
+    assert rules.stays_in_mirror(made, made.volume_named("map")) is inside
+    assert not rules.stays_in_mirror(made, made.volume_named("mirror"))
 
 
 SENTENCES = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from diskbook.clusters import cost
-from diskbook.clusters.design import loss_rules
+from diskbook.clusters.design import rules
 from diskbook.cost import durations
 from diskbook.design import scenario_file, scenario_tables
 from diskbook.design.model import Scenario
@@ -30,17 +30,17 @@ def loss(**keys: Any) -> dict[str, Any]:
 
 def test_a_grid_is_a_row_of_each_volume_and_loss() -> None:
     grid = {"volume": ["a", "b"], "lost": ["node", "drive"]}
-    assert loss_rules.rows([grid, loss()]) == [
+    assert rules.loss_rows([grid, loss()]) == [
         {"name": "a-node", "volume": "a", "lost": "node"},
         {"name": "a-drive", "volume": "a", "lost": "drive"},
         {"name": "b-node", "volume": "b", "lost": "node"},
         {"name": "b-drive", "volume": "b", "lost": "drive"},
         loss(),
     ]
-    (named,) = loss_rules.rows([{"name": "x", "volume": ["a"], "lost": "node"}])
+    (named,) = rules.loss_rows([{"name": "x", "volume": ["a"], "lost": "node"}])
     assert named["name"] == "x-a-node"
-    assert loss_rules.rows([{"volume": "a", "lost": "node"}])[0]["name"] == "a-node"
-    assert loss_rules.rows([{"lost": "node", "what": 1}]) == [{"lost": "node", "what": 1}]
+    assert rules.loss_rows([{"volume": "a", "lost": "node"}])[0]["name"] == "a-node"
+    assert rules.loss_rows([{"lost": "node", "what": 1}]) == [{"lost": "node", "what": 1}]
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_a_volume_of_one_machine_is_not_lost() -> None:
 
 
 def test_losses_of_a_pool_are_one_and_a_preset_may_leave_them_out() -> None:
-    together = loss_rules.played_together(scenario())
+    together = rules.played_together(scenario())
     assert {key[2]: [loss.name for loss in losses] for key, losses in together.items()} == {
         "drive-each": ["mirror-drive-each", "nested-drive-each"],
         "node": ["mirror-node", "nested-node"],
         "two-nodes": ["majority"],
     }
-    raw = {"loss": loss_rules.rows(tomllib.loads(FILE.read_text("utf-8"))["loss"]), "workload": []}
+    raw = {"loss": rules.loss_rows(tomllib.loads(FILE.read_text("utf-8"))["loss"]), "workload": []}
     left = scenario_file.left_out(raw, {"loss": ["mirror-node"], "volume": ["nested"]})["loss"]
     assert [row["name"] for row in left] == ["mirror-drive-each", "majority"]
 

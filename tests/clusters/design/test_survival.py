@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from diskbook.clusters.design import survival
-from diskbook.clusters.design.survival import LOST, is_possible, members, survives
+from diskbook.clusters.design import volume_rules
+from diskbook.clusters.design.volume_rules import LOST, is_possible, members, survives
 from diskbook.design import scenario_file
 from diskbook_emulator.volumes import Layout, arrange, lost_bands, pool_holds
 from support import SCENARIOS
@@ -111,7 +111,7 @@ def test_one_server_outlives_nothing() -> None:
 
 def test_the_volumes_of_a_scenario_are_judged_with_their_own_witness() -> None:
     scenario = scenario_file.load(str(SCENARIOS / "losses.toml"), "quick")
-    judged = {loss.name: survival.of_volume(scenario, scenario.volume_named(loss.volume), loss.lost)
+    judged = {loss.name: volume_rules.of_volume(scenario, scenario.volume_named(loss.volume), loss.lost)
               for loss in scenario.loss}  # fmt: skip
     assert judged == {
         "mirror-drive-each": False,

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.clusters.measure import cluster_account
+from diskbook.clusters.measure import node_steps
 from diskbook.facts.errors import DiskbookError
 
 
 def test_it_is_made_once_and_readable_by_its_owner_alone(tmp_path: Path) -> None:
-    password = cluster_account.password(tmp_path)
-    assert cluster_account.password(tmp_path) == password
+    password = node_steps.password(tmp_path)
+    assert node_steps.password(tmp_path) == password
     assert len(password) >= 24 and password.isalnum()
     assert {char.islower() for char in password} == {True, False}
     for path in (tmp_path / "keys").iterdir():
@@ -23,12 +23,12 @@ def test_it_is_made_once_and_readable_by_its_owner_alone(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("spoil", ["other", "unsigned", "cut"])
 def test_another_ones_is_not_used(tmp_path: Path, spoil: str) -> None:
-    password = cluster_account.password(tmp_path)
+    password = node_steps.password(tmp_path)
     path = tmp_path / "keys" / "cluster"
     if spoil == "unsigned":
         path.with_suffix(".signature").unlink()
     else:
         path.write_text("Known1" if spoil == "other" else password[:-1])
     with pytest.raises(DiskbookError, match=r"was not made here for run .*remove it: the nodes") as caught:
-        cluster_account.password(tmp_path)
+        node_steps.password(tmp_path)
     assert password not in str(caught.value)

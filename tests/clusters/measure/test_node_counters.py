@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diskbook.clusters.measure import node_counters, volumes
+from diskbook.clusters.measure import steps, volumes
 from diskbook.clusters.powershell.steps import StepFailed
 from support.measuring import events
 from support.scripted_nodes import ScriptedRig, rig
@@ -23,7 +23,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedRig:
 def trial(place: ScriptedRig, name: str) -> bytes | None:
     arm = place.scenario.arm_named(name)
     volumes.place(place, arm)
-    return node_counters.after(place, arm, node_counters.before(place, arm))
+    return steps.after(place, arm, steps.before(place, arm))
 
 
 def test_the_end_of_a_trial_is_the_beginning_of_the_next(place: ScriptedRig) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.clusters.measure import cluster_account, node_steps, pools, volumes
+from diskbook.clusters.measure import node_steps, pools, volumes
 from diskbook.clusters.powershell import steps
 from diskbook.clusters.powershell.steps import StepFailed
 from diskbook.design import schedule
@@ -139,7 +139,7 @@ def test_what_is_not_as_it_was_asked_for_stops_the_run(
 
 @pytest.mark.parametrize("fact", ["resiliency", "copies", "columns", "redundancy", "interleave_bytes"])
 def test_each_fact_of_a_volume_is_held_against_what_was_asked(fact: str) -> None:
-    request = steps.mirror("dbk", "v", 64 * GIB, 4, 3)
+    request = steps.striped("dbk", "v", 64 * GIB, 4, 3)
     request = request.model_copy(
         update={"parts": (request.parts[0].model_copy(update={"interleave_bytes": 1}),)}
     )
@@ -203,7 +203,7 @@ def test_the_volumes_of_one_server_have_letters_of_their_own(
 
 
 def test_a_step_that_fails_is_recorded_in_the_nodes_own_words_without_secrets(place: ScriptedRig) -> None:
-    password = cluster_account.password(place.run.folder)
+    password = node_steps.password(place.run.folder)
     spoken = f"{password} and {WITNESS_KEY} are not liked (step cluster on r1-n1)"
     place.nodes.plant["cluster"] = StepFailed(spoken)
     with pytest.raises(

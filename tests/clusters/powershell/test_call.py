@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from diskbook.clusters.measure.node_steps import run_step
 from diskbook.clusters.powershell import steps
-from diskbook.clusters.powershell.call import run_step
 from diskbook.clusters.powershell.steps import StepFailed
 from diskbook.hosts.ssh import Host, Output
 from diskbook.hosts.ssh_windows import WindowsConnection

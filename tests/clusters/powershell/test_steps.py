@@ -196,10 +196,10 @@ def test_a_request_is_plain_ascii() -> None:
 
 
 def test_volumes_say_what_they_must_turn_out_to_be() -> None:
-    three = steps.mirror("dbk", "v1", 100 * GIB, columns=4, copies=3)
+    three = steps.striped("dbk", "v1", 100 * GIB, columns=4, copies=3)
     assert (three.kind, three.parts[0].copies, three.parts[0].redundancy) == ("three-way", 3, 2)
     assert three.parts[0].footprint_at_least_bytes == 300 * GIB
-    alone = steps.simple("dbk", "v1", 100 * GIB, columns=8)
+    alone = steps.striped("dbk", "v1", 100 * GIB, 8, 1)
     assert (alone.parts[0].columns, alone.parts[0].interleave_bytes) == (8, 262_144)
     parity = steps.nested("dbk", "v1", 100 * GIB, 500 * GIB)
     assert [(part.resiliency, part.copies) for part in parity.parts] == [("Mirror", 4), ("Parity", 2)]
@@ -208,14 +208,14 @@ def test_volumes_say_what_they_must_turn_out_to_be() -> None:
 
 def test_an_answer_is_read_past_what_stands_around_it() -> None:
     output = '#< CLIXML\n{"step":"place","ok":true,"changed":[],"state":{"owner":"node-2"}}\n<Objs/>\n'
-    assert steps.answer("place", output, "node-1") == {"owner": "node-2"}
+    assert steps.outcome("place", output, "node-1").state == {"owner": "node-2"}
 
 
 def test_the_error_of_a_step_is_told_in_its_own_words() -> None:
     error = {"message": "columns of v1 is '2', but '4' was asked for", "id": "x", "where": "line 70"}
     output = json.dumps({"step": "volume", "ok": False, "changed": ["volume"], "error": error})
     with pytest.raises(StepFailed, match=r"^columns of v1 is '2', but '4' was .*\(step volume on node-1\)$"):
-        steps.answer("volume", output, "node-1")
+        steps.outcome("volume", output, "node-1")
 
 
 def test_a_task_answers_for_the_step_within() -> None:
@@ -223,10 +223,10 @@ def test_a_task_answers_for_the_step_within() -> None:
     state = {"step": "place", "result": 1, "output": json.dumps(within)}
     output = json.dumps({"step": "task", "ok": True, "changed": ["task"], "state": state})
     with pytest.raises(StepFailed, match=r"^Access is denied \(step place on node-1\)$"):
-        steps.answer("task", output, "node-1")
+        steps.outcome("task", output, "node-1")
 
 
 @pytest.mark.parametrize("output", ["", "powershell is not recognized", '{"step":"idle"', '{"step":"fail"}'])
 def test_no_answer_is_told_with_what_came_instead(output: str) -> None:
     with pytest.raises(StepFailed, match=r"^node-1: step idle gave no answer that can be read, but: "):
-        steps.answer("idle", output, "node-1")
+        steps.outcome("idle", output, "node-1")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from diskbook.clusters.stats.cell_ratios import cell_ratios, log_ratios
+from diskbook.clusters.stats.ratio_map import cell_ratios, log_ratios
 
 
 def totals(replicates: int = 1, blocks: int = 4, ratio: float = 0.5) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from diskbook.clusters.stats import local_share, wire as wire_counts
+from diskbook.clusters.stats import wire as wire_counts
 from diskbook.stats import limits
 from support import s2d
 
@@ -17,7 +17,7 @@ HOLDERS = wire_counts.holders(s2d.scenario())
 def shares(made: s2d.MadeUp) -> tuple[pd.DataFrame, pd.DataFrame]:
     totals, cells = limits.trial_totals(made.trials), limits.label_cells(made.trials)
     wire = wire_counts.on_the_wire(totals, made.counters, HOLDERS)
-    tables = local_share.by_counters(wire, HOLDERS), local_share.by_plateaus(totals, cells, HOLDERS)
+    tables = wire_counts.by_counters(wire, HOLDERS), wire_counts.by_plateaus(totals, cells, HOLDERS)
     return tuple(table.set_index(wire_counts.PLACE) for table in tables)  # type: ignore[return-value]
 
 
@@ -35,7 +35,7 @@ def test_plateaus_tell_it_without_counters(planted: float) -> None:
     row = plateaus.loc[("s2d-3", 65536)]
     assert row["share"] == pytest.approx(planted, abs=0.03)
     assert row["low"] <= row["share"] <= row["high"] + 1e-9 and row["n_blocks"] == 5
-    assert plateaus.loc[("s2d-3-remote", 4096), "reason"] == local_share.NO_PLATEAU
+    assert plateaus.loc[("s2d-3-remote", 4096), "reason"] == wire_counts.NO_PLATEAU
 
 
 def test_two_blocks_have_no_interval() -> None:
@@ -48,12 +48,12 @@ def test_without_counters_nothing_is_counted() -> None:
     made = s2d.run(blocks=2)
     none = made.counters.iloc[:0]
     wire = wire_counts.on_the_wire(limits.trial_totals(made.trials), none, HOLDERS)
-    assert wire.empty and local_share.by_counters(wire, HOLDERS).empty
+    assert wire.empty and wire_counts.by_counters(wire, HOLDERS).empty
 
 
 def test_counts_that_hold_something_else_tell_nothing() -> None:
     made = s2d.run(blocks=2)
     noisy = made.counters.assign(after=made.counters["after"] * 3)
     wire = wire_counts.on_the_wire(limits.trial_totals(made.trials), noisy, HOLDERS)
-    counted = local_share.by_counters(wire, HOLDERS)
-    assert counted["share"].isna().all() and (counted["reason"] == local_share.NO_WRITES).all()
+    counted = wire_counts.by_counters(wire, HOLDERS)
+    assert counted["share"].isna().all() and (counted["reason"] == wire_counts.NO_WRITES).all()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.clusters.vmfleet import TOOL, line, names
+from diskbook.clusters.vmfleet import TOOL, line
 from diskbook.design.diskspd_arguments import parse_words
 from diskbook.design.model import Workload
 from diskbook.facts.errors import UsageError
@@ -34,7 +34,7 @@ def test_the_line_is_vmfleets_own() -> None:
     assert any("clock" in note for note in job.notes)
     asked = parse_words(list(job.argv))
     assert line.words(asked) == list(job.argv)
-    assert names.result_file(asked, "t7", "vm-base-n1-001") == "result-b4t10o8w30pr-t7-vm-base-n1-001.xml"
+    assert line.result_file(asked, "t7", "vm-base-n1-001") == "result-b4t10o8w30pr-t7-vm-base-n1-001.xml"
 
 
 @pytest.mark.parametrize(

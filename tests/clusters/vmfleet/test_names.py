@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from diskbook.clusters.vmfleet import names
+from diskbook.clusters.vmfleet import line
 from diskbook.design.diskspd_arguments import parse
 
 WORD = st.from_regex(r"[a-z][a-z0-9]{0,6}(?:-[a-z0-9]{1,5}){0,2}", fullmatch=True)
@@ -24,7 +24,7 @@ WORD = st.from_regex(r"[a-z][a-z0-9]{0,6}(?:-[a-z0-9]{1,5}){0,2}", fullmatch=Tru
     ],
 )
 def test_cell_and_machine(file: str, told: tuple[str, str] | None) -> None:
-    assert names.cell_and_machine(file) == told
+    assert line.cell_and_machine(file) == told
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_cell_and_machine(file: str, told: tuple[str, str] | None) -> None:
     [("b4t10o8w30pr-run1", "run1"), ("b4t10o8w30psi", ""), ("qos0", ""), ("baseline", ""), ("mine", "mine")],
 )
 def test_the_word_of_a_sweep(cell: str, spec: str) -> None:
-    assert names.spec_of(cell) == spec
+    assert line.spec_of(cell) == spec
 
 
 def test_volume_and_node_of_a_machine() -> None:
-    assert names.place_of("vm-two-way-1-node1-001") == ("two-way-1", "node1")
-    assert names.place_of("vm-base-node1-001") == ("", "node1")
-    assert names.place_of("client") == ("", "")
+    assert line.place_of("vm-two-way-1-node1-001") == ("two-way-1", "node1")
+    assert line.place_of("vm-base-node1-001") == ("", "node1")
+    assert line.place_of("client") == ("", "")
 
 
 @settings(max_examples=40, deadline=None)
@@ -46,10 +46,10 @@ def test_volume_and_node_of_a_machine() -> None:
 def test_machines_of_a_cell_come_together_whatever_they_are_called(
     places: list[tuple[str, str, int]], spec: str
 ) -> None:
-    machines = [names.machine(*place) for place in places]
+    machines = [line.machine(*place) for place in places]
     asked = parse("-b8K -t2 -o4 -r -w30 -g50 a")
-    files = [names.result_file(asked, spec, vm) for vm in machines]
-    cells = names.grouped([*files, "fleet.json", "result.tsv"], machines)
+    files = [line.result_file(asked, spec, vm) for vm in machines]
+    cells = line.grouped([*files, "fleet.json", "result.tsv"], machines)
     assert sum(len(vms) for vms in cells.values()) == len(set(machines))
     if not any(f"-vm-{vm}" in file for vm in machines for file in files if not file.endswith(f"-{vm}.xml")):
         assert set().union(*cells.values()) == set(machines)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, strategies as st
 
-from diskbook.clusters.vmfleet import window
+from diskbook.clusters.vmfleet import fleet
 from diskbook.tools.record import Direction, Series
 
 
@@ -23,48 +23,48 @@ def by_second(*rates: float) -> Series:
 
 
 def test_from_the_last_start_to_the_first_end() -> None:
-    shared = window.common([0.0, 1.5, 0.5], [10.0, 10.0, 9.0])
+    shared = fleet.common([0.0, 1.5, 0.5], [10.0, 10.0, 9.0])
     assert (shared.start_s, shared.end_s, shared.length_s) == (1.5, 9.5, 8.0)
     assert shared.share == pytest.approx(0.8)
-    assert window.common([0.0, 20.0], [10.0, 10.0]).share == 0
+    assert fleet.common([0.0, 20.0], [10.0, 10.0]).share == 0
 
 
 def test_a_series_tells_when_and_the_counts_how_many() -> None:
     rising = by_second(*range(0, 200, 20))  # 900 I/Os in 10 s, 90 a second
-    course = window.course(part(100), rising, 0.0)  # but 1,000 were counted
-    late = window.Window(5.0, 10.0, 0.5)
-    assert window.ios_within([course], late) == pytest.approx(1000 * 700 / 900)
-    assert window.ios_within([window.course(part(100), None, 0.0)], late) == pytest.approx(500)
+    course = fleet.course(part(100), rising, 0.0)  # but 1,000 were counted
+    late = fleet.Window(5.0, 10.0, 0.5)
+    assert fleet.ios_within([course], late) == pytest.approx(1000 * 700 / 900)
+    assert fleet.ios_within([fleet.course(part(100), None, 0.0)], late) == pytest.approx(500)
 
 
 def test_what_follows_the_last_whole_interval_is_at_the_mean_rate() -> None:
-    course = window.course(part(100, 3.5), by_second(100, 100, 100), 0.0)
-    assert window.ios_within([course], window.Window(3.0, 3.5, 0.1)) == pytest.approx(50)
-    over = window.course(part(100, 2.9995), by_second(100, 100, 100), 0.0)  # DiskSpd's last may end late
-    assert window.ios_within([over], window.Window(0.0, 2.9995, 1.0)) == pytest.approx(299.95)
+    course = fleet.course(part(100, 3.5), by_second(100, 100, 100), 0.0)
+    assert fleet.ios_within([course], fleet.Window(3.0, 3.5, 0.1)) == pytest.approx(50)
+    over = fleet.course(part(100, 2.9995), by_second(100, 100, 100), 0.0)  # DiskSpd's last may end late
+    assert fleet.ios_within([over], fleet.Window(0.0, 2.9995, 1.0)) == pytest.approx(299.95)
 
 
 def test_a_series_of_zeros_counts_as_none() -> None:
-    course = window.course(part(100), by_second(*[0.0] * 10), 0.0)
-    assert window.ios_within([course], window.Window(0.0, 5.0, 0.5)) == pytest.approx(500)
+    course = fleet.course(part(100), by_second(*[0.0] * 10), 0.0)
+    assert fleet.ios_within([course], fleet.Window(0.0, 5.0, 0.5)) == pytest.approx(500)
 
 
 def test_series_are_added_within_the_window() -> None:
     courses = [
-        window.course(part(100), by_second(*[100.0] * 10), 0.0),
-        window.course(part(50), by_second(*[50.0] * 10), 0.5),
+        fleet.course(part(100), by_second(*[100.0] * 10), 0.0),
+        fleet.course(part(50), by_second(*[50.0] * 10), 0.5),
     ]
-    added = window.series_within(courses, window.common([0.0, 0.5], [10.0, 10.0]))
+    added = fleet.series_within(courses, fleet.common([0.0, 0.5], [10.0, 10.0]))
     assert added is not None
     assert added.second.tolist() == list(range(1, 10))
     assert added.iops == pytest.approx([150] * 9) and added.lat_mean_ms == pytest.approx([20] * 9)
-    assert window.series_within([*courses, window.course(part(1), None, 0)], window.Window(0, 9, 1)) is None
-    assert window.series_within(courses, window.Window(0, 0.5, 1)) is None
+    assert fleet.series_within([*courses, fleet.course(part(1), None, 0)], fleet.Window(0, 9, 1)) is None
+    assert fleet.series_within(courses, fleet.Window(0, 0.5, 1)) is None
 
 
 def test_a_tiny_interval_asks_for_no_more_memory_than_there_are_intervals() -> None:
     tiny = Series(np.array([1e-6, 2e-6]), np.array([1.0, 1.0]), np.array([math.nan, 1.0]))
-    added = window.series_within([window.course(part(1, 1e9), tiny, 0.0)], window.Window(0.0, 1e9, 1.0))
+    added = fleet.series_within([fleet.course(part(1, 1e9), tiny, 0.0)], fleet.Window(0.0, 1e9, 1.0))
     assert added is not None and len(added.second) <= 4
 
 
@@ -79,9 +79,9 @@ def test_the_whole_time_holds_all_ios_and_two_parts_of_it_add_up(
     courses, total = [], 0.0
     for told, begun in machines:
         counted = Direction(sum(told) + 1, (sum(told) + 1) / len(told), 1.0, 1000.0 * len(told), 20.0)
-        courses.append(window.course(counted, by_second(*told), begun))
+        courses.append(fleet.course(counted, by_second(*told), begun))
         total += counted.ios
     end = 20.0
-    assert window.ios_within(courses, window.Window(0.0, end, 1.0)) == pytest.approx(total)
-    halves = [window.Window(0.0, cut * end, 1.0), window.Window(cut * end, end, 1.0)]
-    assert sum(window.ios_within(courses, half) for half in halves) == pytest.approx(total)
+    assert fleet.ios_within(courses, fleet.Window(0.0, end, 1.0)) == pytest.approx(total)
+    halves = [fleet.Window(0.0, cut * end, 1.0), fleet.Window(cut * end, end, 1.0)]
+    assert sum(fleet.ios_within(courses, half) for half in halves) == pytest.approx(total)

@@ -8,7 +8,7 @@ import pytest
 
 from diskbook.facts.arm import DELAYS_S, POLICIES
 from diskbook_emulator.arm.errors import ArmError
-from diskbook_emulator.arm.throttle import Buckets, Charge, charge, window
+from diskbook_emulator.arm.gateway import Buckets, Charge, charge, window
 from support.arm_plane import SUBSCRIPTION, world
 
 ROOT = f"/subscriptions/{SUBSCRIPTION}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from diskbook.clusters.figures.capacity import capacity
+from diskbook.clusters.figures import capacity
 from diskbook.report.figures import scales
 
 

@@ -6,7 +6,7 @@ It prints charts and no numbers, so that what a kind does is judged by a run alo
 
 import pandas as pd
 
-from diskbook.clusters.design import fleets, survival
+from diskbook.clusters.design import rules, volume_rules
 from diskbook.clusters.design.volume_rules import COPIES, MOST_COLUMNS_OF_PARITY, NESTED_DISKS, efficiency
 from diskbook.clusters.stats import volume_bound
 from diskbook.clusters.stats.volume_bound import IOS_A_WRITE, Load, Rates, Setup, Shape
@@ -46,7 +46,7 @@ _MIRROR: VolumeKind = "two-way"
 
 def _goes_offline(_: pd.DataFrame) -> Finding:
     ways = ("drive-each", "node-and-drive")
-    stands = any(survival.survives(_MIRROR, NODES, NESTED_DISKS, lost) for lost in ways)
+    stands = any(volume_rules.survives(_MIRROR, NODES, NESTED_DISKS, lost) for lost in ways)
     return ClaimVerdict.NOT_SUPPORTED if stands else ClaimVerdict.SUPPORTED, (
         f"as documented: {COPIES[_MIRROR]} copies, one in each node, so that what a lost drive or node held "
         "is one copy from gone; a run plays it"
@@ -54,7 +54,7 @@ def _goes_offline(_: pd.DataFrame) -> Finding:
 
 
 def _two_of_three(_: pd.DataFrame) -> Finding:
-    stands = survival.survives("three-way", 3, NESTED_DISKS, "two-nodes")
+    stands = volume_rules.survives("three-way", 3, NESTED_DISKS, "two-nodes")
     return ClaimVerdict.SUPPORTED if stands else ClaimVerdict.NOT_SUPPORTED, (
         "as documented: copies are left, but one of three nodes holds no majority of the pool's drives, and "
         "the pool stops; a run plays it"
@@ -87,7 +87,7 @@ def _more_effective(_: pd.DataFrame) -> Finding:
 
 
 def _data_set(_: pd.DataFrame) -> Finding:
-    data, kept = MACHINES / VOLUMES * FILE_GB, fleets.ROTATE_AT * MIRROR_GB
+    data, kept = MACHINES / VOLUMES * FILE_GB, rules.ROTATE_AT * MIRROR_GB
     why = f"files of {FILE_GB} GB, VMFleet's default, are {data:.0f} GB a volume, and {kept:.0f} GB stay in"
     return ClaimVerdict.NOT_MEASURED, (
         f"{_CHARTS}, of one data set and one size of the mirror; {why} its mirror of {MIRROR_GB} GB"

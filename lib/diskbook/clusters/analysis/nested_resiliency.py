@@ -3,27 +3,20 @@
 import pandas as pd
 
 from diskbook.clusters import figures
-from diskbook.clusters.analysis import findings
-from diskbook.clusters.analysis.nested import (
-    arms,
-    below,
-    capacity,
-    fairness,
-    losses,
-    post,
-    resync,
-    saturated,
-    tiers,
-    verdicts,
-)
-from diskbook.clusters.figures.ratio_map import Across
+from diskbook.clusters.analysis import sweep
+from diskbook.clusters.analysis.nested import arms, below, capacity, losses, saturated, tiers, verdicts
+from diskbook.clusters.figures import Across
 from diskbook.design.model import Scenario
+from diskbook.design.vocabulary import Verdict
+from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
 from diskbook.facts.units import KIB
 from diskbook.report.analysis import published, published_claims
 from diskbook.report.analysis.companion_files import Section
 from diskbook.report.analysis.run import Analysis, once
 from diskbook.report.figures import Picture
+from diskbook.report.show import headlines
+from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, table
 
 ARTICLE = "nested-resiliency"
@@ -39,23 +32,22 @@ SECTIONS = (
 )
 """What each section of the report rests on."""
 
-findings_counted = findings.counted
+findings_counted = sweep.findings_counted
 below_words = below.words
 tier_words = tiers.words
 decision_words = capacity.decision_words
-moved_words = fairness.moved_words
+moved_words = tiers.moved_words
 loss_words = losses.words
-resync_words = resync.words
+resync_words = losses.resync_words
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
-    """Figures of this analysis, in the order of the notebook."""
     return (a.ratios, ratio_map(a), capacity_picture(a), a.all_trials)
 
 
 def post_lead(a: Analysis) -> tuple[str, str] | None:
     """Title and first paragraph of a post."""
-    return post.lead(a)
+    return lead(a)
 
 
 def standing(a: Analysis) -> list[str]:
@@ -149,15 +141,13 @@ def decision_table(a: Analysis) -> Html:
 
 def fleet_table(a: Analysis) -> Html:
     """How evenly the machines of a trial were served, and whether they measured together."""
-    return _table(
-        fairness.table(a), f"Machines of a trial, medians ({a.provenance})", f"{fairness.NO_FLEET}."
-    )
+    return _table(tiers.table(a), f"Machines of a trial, medians ({a.provenance})", f"{tiers.NO_FLEET}.")
 
 
 def percentile_table(a: Analysis) -> Html:
     """VMFleet's mean of percentiles beside the percentile of all I/Os."""
     caption = f"99th percentiles of a fleet, full queues, medians over trials ({a.provenance})"
-    return _table(fairness.percentile_table(a), caption, "No percentiles of single machines were kept.")
+    return _table(tiers.percentile_table(a), caption, "No percentiles of single machines were kept.")
 
 
 def loss_matrix(a: Analysis) -> Html:
@@ -173,7 +163,9 @@ def loss_table(a: Analysis) -> Html:
 
 def resync_table(a: Analysis) -> Html:
     """What came back after the losses that volumes outlived, and what the load kept meanwhile."""
-    return _table(resync.table(a), f"Resync, medians ({a.provenance})", "No loss was played in this run.")
+    return _table(
+        losses.resync_table(a), f"Resync, medians ({a.provenance})", "No loss was played in this run."
+    )
 
 
 def claims_table(a: Analysis) -> Html:
@@ -194,3 +186,61 @@ def _table(rows: pd.DataFrame, caption: str, nothing: str) -> Html:
     if rows.empty:
         return Html(f"<p>{escaped(nothing[0].upper() + nothing[1:])}</p>")
     return table(rows, caption)
+
+
+_LITTLE = 1.1
+"""Ratio of latencies up to which a title speaks of little waiting."""
+_HALF = (0.45, 0.55)
+_NESTED = "nested-mirror"
+
+
+def lead(a: Analysed) -> tuple[str, str] | None:
+    """Return the title and the first paragraph; None where latency, rate or losses were not measured."""
+    waiting, rate = _waiting(a), _rate(a)
+    played = losses.matrix(a)
+    played = played[played["online"] != ""]
+    nested, two_way = (_of(played, arms.WORDS[kind]) for kind in (_NESTED, arms.BASE))
+    if waiting is None or rate is None or nested.empty or two_way.empty:
+        return None
+    wait = "little waiting" if waiting <= _LITTLE else f"{quantities.change(waiting)} waiting"
+    half = "half the throughput" if _HALF[0] <= rate <= _HALF[1] else f"{1 - rate:.0%} of the throughput"
+    title = f"keeping four copies instead of two costs {wait} and {half}"
+    sentences = [
+        f"a nested mirror on two nodes {_survived(nested)}",
+        f"A two-way mirror {_survived(two_way)}",
+        f"The price: writes take {quantities.changed(waiting, 'longer', 'less time')}, and a full queue "
+        f"of them runs {quantities.changed(rate, 'faster', 'slower')}",
+    ]
+    first, *others = sentences
+    paragraph = ". ".join([headlines.said_of(a.provenance, first), *others])
+    return headlines.said_of(a.provenance, title), f"{paragraph}."
+
+
+def _waiting(a: Analysed) -> float | None:
+    """Ratio of the write latencies below all limits, where it was decided."""
+    name = arms.first(a, _NESTED)
+    for row in headlines.of(a.comparisons, a.scenario).rows:
+        is_write = a.scenario.workload_named(row["workload"]).write_pct == 100
+        of_both = (row["arm"], row["base_arm"]) == (name, arms.base(a))
+        if of_both and is_write and Verdict.of(row["verdict"]) in headlines.DECIDED:
+            return float(row["ratio"])
+    return None
+
+
+def _rate(a: Analysed) -> float | None:
+    """Ratio of the rates of small writes with full queues."""
+    rows = saturated.ratios(a)
+    rows = rows[(rows["kind"] == _NESTED) & (rows["write_pct"] == 100)].sort_values("block_size_bytes")
+    return float(rows["ratio"].iloc[0]) if len(rows) else None
+
+
+def _of(played: pd.DataFrame, words: str) -> pd.DataFrame:
+    return played[played["kind"].str.startswith(f"{words},")]
+
+
+def _survived(rows: pd.DataFrame) -> str:
+    """Say how many of the losses played a volume survived."""
+    lost = int((rows["online"] == "no").sum())
+    if not lost:
+        return "stayed online in every loss that was played"
+    return f"went offline in {lost} of {len(rows)}"

@@ -4,8 +4,7 @@ import math
 from typing import Any
 
 from diskbook.clusters import figures
-from diskbook.clusters.analysis import findings
-from diskbook.clusters.analysis.s2d import decision, maps, readers, sweep, wire
+from diskbook.clusters.analysis import decision, sweep
 from diskbook.clusters.stats import volume_bound, volume_setups
 from diskbook.clusters.stats.volume_bound import Load
 from diskbook.design.model import Scenario
@@ -41,14 +40,13 @@ SECTIONS = (
 )
 """What each section of the report rests on."""
 
-findings_counted = findings.counted
-map_words = maps.words
-wire_words = wire.words
+findings_counted = sweep.findings_counted
+map_words = sweep.words
+wire_words = sweep.wire_words
 decision_words = decision.sources
 
 
 def pictures(a: Analysis) -> tuple[Picture, ...]:
-    """Figures of this analysis, in the order of the notebook."""
     return (a.ratios, curves(a), ratio_map(a), a.all_trials)
 
 
@@ -69,10 +67,10 @@ def curves(a: Analysis) -> Picture:
 @once
 def ratio_map(a: Analysis) -> Picture:
     """Figure: measured ratios of cluster and server, and those that limits alone predict."""
-    panels = maps.beside(a)
-    capped = maps.measured(a)["capped"]
+    panels = sweep.beside(a)
+    capped = sweep.measured(a)["capped"]
     title = f"In {int(capped.sum())} of {len(capped)} cells a limit sets a rate, not the storage"
-    return figures.ratio_map(panels, maps.names(a), title, a.source, a.provenance)
+    return figures.ratio_map(panels, sweep.names(a), title, a.source, a.provenance)
 
 
 def knee_table(a: Analysis) -> Html:
@@ -122,12 +120,11 @@ def binding_table(a: Analysis) -> Html:
 
 def sizes_table(a: Analysis) -> Html:
     """Ratios that limits predict for the article's sizes, and for those of today: one column a set-up."""
-    return table(maps.sizes_table(a), f"IOPS of {maps.names(a)}, as documented limits predict them")
+    return table(sweep.sizes_table(a), f"IOPS of {sweep.names(a)}, as documented limits predict them")
 
 
 def wire_table(a: Analysis) -> Html:
-    """Bytes on the wire a byte read and written."""
-    rows = wire.table(a)
+    rows = sweep.wire_table(a)
     if rows.empty:
         return Html("<p>No counters of the nodes' networks were kept in this run.</p>")
     return table(rows, f"Bytes on the wire a byte that the load read or wrote ({a.provenance})")
@@ -150,7 +147,7 @@ def decision_table(a: Analysis) -> Html:
 
 def readers_table() -> Html:
     """Readers' questions, answered by the bound alone."""
-    return table(readers.table(), "Readers' questions (computed, not measured)")
+    return table(decision.readers_table(), "Readers' questions (computed, not measured)")
 
 
 def claims_table(a: Analysis) -> Html:
@@ -161,9 +158,9 @@ def claims_table(a: Analysis) -> Html:
 
 def answers(a: Analysis) -> dict[str, str]:
     """What this run says of each claim, by the claim's first words."""
-    cells = maps.measured(a)
+    cells = sweep.measured(a)
     share = f"{int(cells['capped'].sum())} of {len(cells)} ratios are those of limits" if len(cells) else ""
-    identity = "; ".join(maps.words(a)[:1])
+    identity = "; ".join(sweep.words(a)[:1])
     return {
         "documented limits are not reached": _least_threads(a),
         "minimum latency about 4 ms": _single_ios(a),

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from diskbook.clusters.design import fleets
+from diskbook.clusters.design import rules
 from diskbook.clusters.measure import node_steps, volumes
 from diskbook.clusters.powershell import steps
 from diskbook.design.model import FLEET, Arm, Volume, Workload
@@ -44,11 +44,11 @@ def run(rig: Rig, arm: Arm, load: Workload, name: str, job: Job, *, limit_s: flo
 
     Raises StepFailed with the node's own sentence, or where the results are another trial's.
     """
-    owners = fleets.used(rig.scenario, arm, load)
-    data = fleets.data_sets(rig.scenario)[arm.volume]
+    owners = rules.used(rig.scenario, arm, load)
+    data = rules.data_sets(rig.scenario)[arm.volume]
     request = steps.Fleet(
         volumes=_volumes(rig, owners, aligned=arm.aligned),
-        instances=fleets.on_each(rig.scenario, arm, load),
+        instances=rules.on_each(rig.scenario, arm, load),
         file_bytes=data.file_bytes,
         line=" ".join(job.argv),
         spec=name,
@@ -62,7 +62,7 @@ def warm_up(rig: Rig) -> bool:
 
     Raises DiskbookError when not all is written after `FILLS` attempts.
     """
-    sets = fleets.data_sets(rig.scenario)
+    sets = rules.data_sets(rig.scenario)
     for entry, data in sets.items():
         volume = rig.scenario.volume_named(entry)
         volumes.forget(rig, entry)
@@ -80,7 +80,7 @@ def warm_up(rig: Rig) -> bool:
     return bool(sets)
 
 
-def _fill(rig: Rig, volume: Volume, data: fleets.DataSet) -> None:
+def _fill(rig: Rig, volume: Volume, data: rules.DataSet) -> None:
     """Have each machine write its file until it says that all of it is written."""
     tool, what = registry.TOOLS[FLEET], f"warm-up of {volume.name}"
     arm = next(item for item in rig.scenario.arm if item.volume == volume.name)

@@ -19,7 +19,7 @@ from typing import Any
 
 from diskbook.cloud.azure.attach import Power
 from diskbook.cloud.azure.clients import Clients
-from diskbook.clusters.design import loss_rules, survival
+from diskbook.clusters.design import rules, volume_rules
 from diskbook.clusters.measure import loss_record, node_steps, pools
 from diskbook.clusters.powershell import steps
 from diskbook.design.model import Loss, Scenario
@@ -51,17 +51,15 @@ class Group:
 
     @property
     def nodes(self) -> list[str]:
-        """Nodes that are lost."""
         return self._taken_away.nodes
 
     @property
     def drives(self) -> dict[str, list[str]]:
-        """Disks that are lost, by their node."""
         return self._taken_away.disks
 
     @property
-    def _taken_away(self) -> loss_rules.TakenAway:
-        return loss_rules.taken_away(self.lost, self.pool.disk, self.pool.nodes)
+    def _taken_away(self) -> rules.TakenAway:
+        return rules.taken_away(self.lost, self.pool.disk, self.pool.nodes)
 
 
 def remaining(run: Run, scenario: Scenario, origin: int) -> list[Loss]:
@@ -97,7 +95,7 @@ def play(rig: Rig, clients: Clients) -> None:
 def groups(scenario: Scenario) -> list[Group]:
     """Group the losses of a scenario as they are played."""
     made = {(pool.cluster, pool.disk): pool for pool in pools.of(scenario)}
-    played = loss_rules.played_together(scenario)
+    played = rules.played_together(scenario)
     return [
         Group(made[cluster, disk], lost, tuple(losses)) for (cluster, disk, lost), losses in played.items()
     ]
@@ -118,7 +116,6 @@ def mend(rig: Rig, clients: Clients) -> None:
 
 
 def _play_all(rig: Rig, clients: Clients, listed: Iterable[Group]) -> None:
-    """Play the losses of one cluster, one after another."""
     for group in listed:
         for attempt in range(1, ATTEMPTS + 1):
             if rig.stop.is_set():
@@ -214,7 +211,7 @@ class _Members:
                 ill = [row["volume"] for row in state["health"] if row["health"] != "Healthy"]
                 raise DiskbookError(
                     f"replicate {self.rig.number}: {', '.join(ill) or 'a repair'} is not whole again "
-                    f"{self.wait_s:.0f} s after the loss of {survival.WORDS[self.group.lost]}"
+                    f"{self.wait_s:.0f} s after the loss of {volume_rules.WORDS[self.group.lost]}"
                 )
             time.sleep(max(LEAST_PAUSE_S, PAUSE_S * self.rig.time_scale))
             state = self._step("restore", requests[-1])
@@ -301,7 +298,7 @@ class _Played:
         """What is known of a loss before it is played."""
         scenario = self.rig.scenario
         volume = scenario.volume_named(loss.volume)
-        expected = survival.of_volume(scenario, volume, loss.lost)
+        expected = volume_rules.of_volume(scenario, volume, loss.lost)
         return {
             "name": loss.name,
             "volume": loss.volume,
@@ -313,7 +310,6 @@ class _Played:
     # the load
 
     def _write(self, file: str) -> None:
-        """Have the load begin."""
         request = self._verify("write", file, {entry["volume"] for entry in self._entries})
         self._writing[file] = self._pool.submit(self._step_beside, request)
 

@@ -1,16 +1,19 @@
 """Run a step of a cluster on a node of a replicate, and record it: what it changed, or why it failed."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TypeVar
 
 from diskbook.cloud.azure import requests
-from diskbook.clusters.measure import cluster_account
-from diskbook.clusters.powershell import call, steps
+from diskbook.clusters.powershell import scripts, steps
+from diskbook.facts import client
 from diskbook.facts.errors import DiskbookError
+from diskbook.facts.files import write_atomic
 from diskbook.facts.redact import HIDDEN, hide
-from diskbook.hosts.ssh_windows import WindowsConnection
+from diskbook.hosts.ssh_windows import NoAnswer, WindowsConnection
 from diskbook.measure.bench.rig import Rig
 
 T = TypeVar("T")
@@ -64,8 +67,7 @@ def run(
     limit_s = LIMIT_S.get(step, OTHERS_S) + wait_s
     outer: tuple[str, steps.Request] = step, request
     if clustered and step in AS_TASK:
-        password = cluster_account.password(rig.run.folder)
-        task = steps.as_task(step, request, cluster_account.ACCOUNT, password)
+        task = steps.as_task(step, request, ACCOUNT, password(rig.run.folder))
         outer = "task", task.model_copy(update={"wait_s": limit_s})
     return _recorded(rig, machine, step, outer, connection or rig.windows(machine), limit_s)
 
@@ -128,7 +130,7 @@ def _recorded(
     changed: tuple[str, ...] = ()
     error = None
     try:
-        answer = call.run_step(connection, *outer, limit_s=limit_s)
+        answer = run_step(connection, *outer, limit_s=limit_s)
         changed = answer.changed
         return answer
     except DiskbookError as failure:
@@ -161,3 +163,55 @@ def _secrets(fields: dict[str, object]) -> list[str]:
     return [value for value in values if isinstance(value, str) and value] + (
         _secrets(inner) if isinstance(inner, dict) else []
     )
+
+
+ACCOUNT = "dbkcluster"
+_PURPOSE = "cluster password"
+_making = threading.Lock()  # replicates are measured side by side, and share it
+
+
+def password(folder: Path) -> str:
+    """Return the password of a run's cluster account, made on first use, readable by the owner only.
+
+    Raises DiskbookError when there is one that was not made by this client for this run.
+    """
+    path = folder / "keys" / "cluster"
+    with _making:
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            made = requests.password()
+            signature = client.sign(_PURPOSE, folder.name, made)
+            write_atomic(path.with_suffix(".signature"), signature + "\n", 0o600)
+            write_atomic(path, made, 0o600)
+    try:
+        kept, signature = path.read_text("ascii"), path.with_suffix(".signature").read_text("ascii").strip()
+    except (OSError, ValueError):
+        kept, signature = "", ""
+    if not client.is_signed(signature, _PURPOSE, folder.name, kept):
+        raise DiskbookError(
+            f"{path} was not made here for run {folder.name}, so it is not used; remove it: the nodes of the "
+            "run's clusters get another password then"
+        )
+    return kept
+
+
+def run_step(
+    connection: WindowsConnection, step: str, request: steps.Request, *, limit_s: float
+) -> steps.Answer:
+    """Run a step; its script is put on the machine before, once a connection.
+
+    - `step`, `request`: the step, and what it is asked; it travels on standard input alone.
+    - `limit_s`: after this it is taken for hung.
+
+    Raises StepFailed with the machine's own sentence, or when the step does not end.
+    """
+    node, needed = connection.host.name, steps.scripts(step, request)
+    texts = {scripts.path(name): scripts.script(name) for name in needed}
+    try:
+        output = connection.run_script(
+            steps.command(step), steps.standard_input(request), texts, limit_s=limit_s
+        )
+    except NoAnswer as error:
+        raise steps.StepFailed(f"{node}: step {step} {error}") from None
+    streams = output.stdout if b"{" in output.stdout else output.stdout + output.stderr
+    return steps.outcome(step, streams.decode(errors="replace"), node, needed[0])

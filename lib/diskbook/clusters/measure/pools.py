@@ -46,7 +46,6 @@ class Pool:
 
 
 def of(scenario: Scenario) -> list[Pool]:
-    """Return the pools of a scenario, in the order of their volumes."""
     volumes: dict[tuple[str, tuple[str, ...], str | None], list[Volume]] = {}
     for volume in scenario.volume:
         key = volume.disk, scenario.nodes_of(volume), volume.cluster

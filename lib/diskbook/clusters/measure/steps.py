@@ -1,11 +1,14 @@
 """Steps around the trials of a scenario on volumes: made, waited for, placed, counted, and lost."""
 
+import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from diskbook.cloud.azure.clients import Clients
 from diskbook.clusters.design import counters
-from diskbook.clusters.measure import fleets, losses, node_counters, volumes
+from diskbook.clusters.measure import fleets, losses, node_steps, volumes
+from diskbook.clusters.powershell import steps
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.design.schedule import Block
 from diskbook.hosts.device import Device
@@ -26,11 +29,9 @@ class VolumeSteps(Steps):
         volumes.make(rig, clients)
 
     def is_left(self, run: Run, scenario: Scenario, origin: int) -> bool:
-        """Tell whether losses were not played to their end."""
         return bool(losses.remaining(run, scenario, origin))
 
     def play(self, rig: Rig, clients: Clients) -> None:
-        """Play the losses."""
         losses.play(rig, clients)
 
     def prepare(self, rig: Rig, block: Block) -> None:
@@ -44,7 +45,6 @@ class VolumeSteps(Steps):
         rig.warm = True
 
     def check(self, rig: Rig, block: Block) -> None:
-        """Make sure that volumes are still healthy."""
         volumes.check_block(rig, block.block)
 
     def device(self, rig: Rig, arm: Arm, load: Workload) -> Device:
@@ -67,7 +67,7 @@ class VolumeSteps(Steps):
         volumes.await_settled(rig)
         if arm.volume:
             volumes.place(rig, arm)
-        return node_counters.before(rig, arm)
+        return before(rig, arm)
 
     def run(
         self, rig: Rig, arm: Arm, load: Workload, name: str, device: Device, job: Job
@@ -79,11 +79,10 @@ class VolumeSteps(Steps):
 
     def after(self, rig: Rig, arm: Arm, begun: dict[str, Any] | None) -> dict[str, bytes]:
         """Return the raw file of what the nodes counted before and after a trial, where they did."""
-        document = node_counters.after(rig, arm, begun)
+        document = after(rig, arm, begun)
         return {} if document is None else {counters.KIND: document}
 
     def settle(self, rig: Rig, arm: Arm, load: Workload) -> None:
-        """Remember whether data may still move between the tiers of an arm's volumes."""
         volumes.settle(rig, arm, load.write_pct)
 
     def forget(self, rig: Rig, arm: Arm) -> None:
@@ -95,3 +94,39 @@ class VolumeSteps(Steps):
 
 
 STEPS = VolumeSteps()
+
+
+def before(rig: Rig, arm: Arm) -> dict[str, Any] | None:
+    """Return the running totals of all nodes before a trial; None for an arm without a cluster.
+
+    Those after the last trial serve where nothing has happened since.
+
+    Raises StepFailed with the node's own sentence.
+    """
+    cluster = _cluster(rig, arm)
+    if cluster is None:
+        return None
+    return rig.counted.pop(cluster, None) or _count(rig, cluster)
+
+
+def after(rig: Rig, arm: Arm, first: dict[str, Any] | None) -> bytes | None:
+    """Return the document of the totals before and after a trial; None where there were none before."""
+    cluster = _cluster(rig, arm)
+    if cluster is None or first is None:
+        return None
+    rig.counted[cluster] = _count(rig, cluster)
+    return json.dumps({"before": first, "after": rig.counted[cluster]}, separators=(",", ":")).encode()
+
+
+def _cluster(rig: Rig, arm: Arm) -> str | None:
+    return rig.scenario.volume_named(arm.volume).cluster if arm.volume else None
+
+
+def _count(rig: Rig, cluster: str) -> dict[str, Any]:
+    """Ask all nodes at once."""
+    nodes = next(item.nodes for item in rig.scenario.cluster if item.name == cluster)
+    request = steps.Counters()
+    answers = node_steps.side_by_side(
+        (node, partial(node_steps.run, rig, node, "counters", request)) for node in nodes
+    )
+    return {node: answer.state for node, answer in zip(nodes, answers, strict=True)}

@@ -11,7 +11,8 @@ from typing import Any
 
 from diskbook.cloud.azure import private, witness
 from diskbook.cloud.azure.clients import Clients
-from diskbook.clusters.measure import cluster_account, node_steps, pools
+from diskbook.clusters.design.volume_rules import COPIES
+from diskbook.clusters.measure import node_steps, pools
 from diskbook.clusters.powershell import steps
 from diskbook.design.model import Arm, Cluster, Volume
 from diskbook.facts.errors import DiskbookError
@@ -53,8 +54,8 @@ def make(rig: Rig, clients: Clients) -> None:
 def _prepare(rig: Rig, node: str, peers: tuple[str, ...], subnet: str) -> None:
     """Make a machine ready; one server is prepared as nodes are, so that it differs in nothing else."""
     request = steps.Prepare(
-        account=cluster_account.ACCOUNT,
-        password=cluster_account.password(rig.run.folder),
+        account=node_steps.ACCOUNT,
+        password=node_steps.password(rig.run.folder),
         nodes=tuple(node_steps.name_of(rig, name) for name in peers),
         dns_suffix=DNS_SUFFIX,
         subnet=subnet,
@@ -74,8 +75,8 @@ def _cluster(rig: Rig, clients: Clients, cluster: Cluster) -> None:
 def _validate(rig: Rig, cluster: Cluster) -> dict[str, Any]:
     """Have the nodes validated; the report is kept raw, and its verdict is a value."""
     request = steps.Validate(
-        account=cluster_account.ACCOUNT,
-        password=cluster_account.password(rig.run.folder),
+        account=node_steps.ACCOUNT,
+        password=node_steps.password(rig.run.folder),
         nodes=tuple(node_steps.name_of(rig, name) for name in cluster.nodes),
     )
     state = node_steps.run(rig, cluster.nodes[0], "validate", request).state
@@ -106,8 +107,8 @@ def _form(rig: Rig, clients: Clients, cluster: Cluster) -> dict[str, Any]:
             "witness_endpoint": account["endpoint"],
         }
     request = steps.Cluster(
-        account=cluster_account.ACCOUNT,
-        password=cluster_account.password(rig.run.folder),
+        account=node_steps.ACCOUNT,
+        password=node_steps.password(rig.run.folder),
         nodes=tuple(node_steps.name_of(rig, name) for name in cluster.nodes),
         name=f"r{rig.number}-{cluster.name}"[:15],
         **vote,
@@ -180,12 +181,8 @@ def asked(pool: str, volume: Volume, letter: str = LETTERS[0]) -> steps.Volume:
 
 def _request(pool: str, volume: Volume) -> steps.Volume:
     room = round(volume.room_gib * GIB)
-    if volume.kind == "simple":
-        return steps.simple(pool, volume.name, room, volume.columns)
-    if volume.kind == "two-way":
-        return steps.mirror(pool, volume.name, room, volume.columns, 2)
-    if volume.kind == "three-way":
-        return steps.mirror(pool, volume.name, room, volume.columns, 3)
+    if not volume.nested:
+        return steps.striped(pool, volume.name, room, volume.columns, COPIES[volume.kind])
     if volume.kind == "nested-mirror":
         return steps.nested(pool, volume.name, room)
     mirror, parity = (round((gib or 0) * GIB) for gib in (volume.mirror_gib, volume.parity_gib))

@@ -3,21 +3,7 @@
 from pathlib import Path
 
 FOLDER = r"C:\ProgramData\diskbook\cluster"  # as task.ps1 names it
-NAMES = (
-    "prepare",
-    "validate",
-    "cluster",
-    "enable",
-    "volume",
-    "place",
-    "idle",
-    "counters",
-    "fleet",
-    "fail",
-    "restore",
-    "verify",
-    "task",
-)
+NAMES = tuple(file.stem for file in Path(__file__).parent.glob("*.ps1") if file.stem != "common")
 
 
 def script(step: str) -> str:

@@ -251,11 +251,6 @@ def scripts(step: str, request: Request) -> tuple[str, ...]:
     return (request.step, step) if isinstance(request, Task) else (step,)
 
 
-def answer(step: str, output: str, node: str) -> dict[str, Any]:
-    """Return the state that a step answered; raises as `outcome` does."""
-    return outcome(step, output, node).state
-
-
 def outcome(step: str, output: str, node: str, within: str = "") -> Answer:
     """Read what a step answered; for `task`, what the step within did, which its sentences then name.
 
@@ -281,47 +276,20 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def simple(pool: str, name: str, size_bytes: int, columns: int, drive_letter: str = "S") -> Volume:
-    """Ask for a volume of one server, striped over its disks without copies."""
+def striped(pool: str, name: str, size_bytes: int, columns: int, copies: int) -> Volume:
+    """Ask for a volume striped over disks: one server's without copies, or a mirror of two or three nodes."""
     part = Part(
-        resiliency="Simple",
-        copies=1,
-        columns=columns,
-        redundancy=0,
-        interleave_bytes=INTERLEAVE_BYTES,
-        footprint_at_least_bytes=size_bytes,
-    )
-    return Volume(
-        pool=pool,
-        name=name,
-        kind="simple",
-        parts=(part,),
-        size_bytes=size_bytes,
-        columns=columns,
-        interleave_bytes=INTERLEAVE_BYTES,
-        drive_letter=drive_letter,
-    )
-
-
-def mirror(pool: str, name: str, size_bytes: int, columns: int, copies: Literal[2, 3]) -> Volume:
-    """Ask for a mirror over the nodes: two copies stand one lost part, three stand two."""
-    part = Part(
-        resiliency="Mirror",
+        resiliency="Simple" if copies == 1 else "Mirror",
         copies=copies,
         columns=columns,
         redundancy=copies - 1,
         interleave_bytes=INTERLEAVE_BYTES,
         footprint_at_least_bytes=copies * size_bytes,
     )
-    return Volume(
-        pool=pool,
-        name=name,
-        kind="two-way" if copies == 2 else "three-way",
-        parts=(part,),
-        size_bytes=size_bytes,
-        columns=columns,
-        redundancy=copies - 1,
-    )
+    kinds: tuple[Kind, ...] = ("simple", "two-way", "three-way")
+    chosen = {"interleave_bytes": INTERLEAVE_BYTES} if copies == 1 else {"redundancy": copies - 1}
+    sizes: dict[str, Any] = {"size_bytes": size_bytes, "columns": columns, **chosen}
+    return Volume(pool=pool, name=name, kind=kinds[copies - 1], parts=(part,), **sizes)
 
 
 def nested(pool: str, name: str, mirror_bytes: int, parity_bytes: int = 0) -> Volume:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
-from diskbook.clusters.vmfleet import window
+from diskbook.clusters.vmfleet import fleet
 from diskbook.design.totals import trial_keys
 
 _FAIRNESS = (
@@ -107,7 +108,26 @@ def _times(machines: pd.DataFrame) -> dict[str, float]:
     times = machines.drop_duplicates("vm")
     started, runtime = times["started_s"].to_numpy(float), times["runtime_s"].to_numpy(float)
     return {
-        "window_share": window.common(started.tolist(), runtime.tolist()).share,
+        "window_share": fleet.common(started.tolist(), runtime.tolist()).share,
         "start_spread_s": float(np.ptp(started)),
         "end_spread_s": float(np.ptp(started + runtime)),
     }
+
+
+_DEVIATES = np.linspace(-12.0, 12.0, 4801)
+
+
+def of_copies(copies: int, sigma: float) -> float:
+    """Mean latency of the slowest of some copies, in means of one; `sigma` is the deviation of its log."""
+    density = np.exp(-(_DEVIATES**2) / 2) / np.sqrt(2 * np.pi)
+    latency = np.exp(sigma * _DEVIATES - sigma**2 / 2)
+    return float(np.trapezoid(copies * latency * density * ndtr(_DEVIATES) ** (copies - 1), _DEVIATES))
+
+
+def spread(lat_ms: np.ndarray, count: np.ndarray) -> float:
+    """Standard deviation of the log of latency, from the bins of a histogram; NaN of nothing."""
+    if not np.sum(count):
+        return float("nan")
+    logs = np.log(lat_ms)
+    mean = np.average(logs, weights=count)
+    return float(np.sqrt(np.average((logs - mean) ** 2, weights=count)))

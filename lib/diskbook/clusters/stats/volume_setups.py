@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.clusters.design import fleets
+from diskbook.clusters.design import rules
 from diskbook.clusters.stats import volume_bound
 from diskbook.clusters.stats.volume_bound import Rates, Setup, Shape
 from diskbook.design import arm_words
@@ -148,7 +148,7 @@ def _setups(
 def _met(scenario: Scenario, volume: Volume) -> Shape:
     """What I/Os of a volume meet: of two tiers the mirror, where all data have room there."""
     whole = shape(scenario, volume)
-    inside = volume.kind == "nested-parity" and fleets.stays_in_mirror(scenario, volume)
+    inside = volume.kind == "nested-parity" and rules.stays_in_mirror(scenario, volume)
     return replace(whole, kind="nested-mirror") if inside else whole
 
 

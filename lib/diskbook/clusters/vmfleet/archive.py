@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from diskbook.clusters.vmfleet import fleet, names
+from diskbook.clusters.vmfleet import fleet, line
 from diskbook.facts import archives, files as files_read
 from diskbook.facts.archives import is_plain_name
 from diskbook.facts.errors import visible
@@ -31,7 +31,7 @@ _YEARS = range(2000, 2200)
 def is_fleet(content: bytes) -> bool:
     """Whether an archive holds results of a fleet, by the names in it."""
     entries = archives.names(content, **_MOST)
-    return MACHINES in entries or any(map(names.cell_and_machine, entries))
+    return MACHINES in entries or any(map(line.cell_and_machine, entries))
 
 
 def parse(content: bytes, source: str) -> Parsed:
@@ -115,7 +115,7 @@ def _moment(text: Any) -> datetime | None:
 
 def _results(files: Mapping[str, bytes], known: Mapping[str, Any], source: str) -> dict[str, str]:
     """File of each machine, all of one cell."""
-    cells = names.grouped(files, known)
+    cells = line.grouped(files, known)
     if len(cells) > 1:
         first, second = map(visible, sorted(cells)[:2])
         raise UnusableError(source, f"it holds several loads ({first} and {second})")

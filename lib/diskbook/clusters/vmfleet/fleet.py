@@ -14,11 +14,119 @@ from datetime import datetime
 
 import numpy as np
 
-from diskbook.clusters.vmfleet import names, window as windows
-from diskbook.clusters.vmfleet.window import Window
+from diskbook.clusters.vmfleet import line
 from diskbook.facts.units import NS_PER_MS, percent, utc_text
 from diskbook.tools import record
 from diskbook.tools.diskspd.xml import bins_of
+from diskbook.tools.record import Direction, Floats, Series
+
+LEAST_SHARE = 0.5
+"""A fleet whose machines shared less of their time than this did not measure one load."""
+FLAGGED_SHARE = 0.95
+
+
+@dataclass(frozen=True)
+class Window:
+    """From the last machine's start to the first one's end, in s after the first start; share of the run."""
+
+    start_s: float
+    end_s: float
+    share: float
+
+    @property
+    def length_s(self) -> float:
+        """How long it is; 0 where there is none."""
+        return max(0.0, self.end_s - self.start_s)
+
+
+def common(started_s: Sequence[float], runtime_s: Sequence[float]) -> Window:
+    """Return the time in which all machines measured.
+
+    - `started_s`: when each began to measure.
+    - `runtime_s`: how long each measured; the share is of the longest.
+    """
+    start = max(started_s)
+    end = min(begin + length for begin, length in zip(started_s, runtime_s, strict=True))
+    longest = max(runtime_s)
+    return Window(start, end, max(0.0, end - start) / longest if longest > 0 else 0.0)
+
+
+@dataclass(frozen=True)
+class Course:
+    """I/Os of one machine and direction, and the time they took in all, cumulated over time.
+
+    `grain_s` is the interval that its series has; 0 where it has none.
+    """
+
+    second: Floats
+    ios: Floats
+    wait_ms: Floats
+    grain_s: float
+
+    def done(self, moments: Floats) -> tuple[Floats, Floats]:
+        """Return I/Os and their waits up to each moment."""
+        return np.interp(moments, self.second, self.ios), np.interp(moments, self.second, self.wait_ms)
+
+
+def course(part: Direction, series: Series | None, started_s: float) -> Course:
+    """Spread the I/Os of a machine over its time, as its series (-D) tells; evenly without one.
+
+    The counts decide how many there were, the series only when: its intervals are scaled to the count. What
+    comes after the last whole interval is taken at the mean rate.
+    """
+    runtime = part.runtime_ms / 1000
+    ends, rates = (series.second, series.iops) if series is not None else (np.array([]), np.array([]))
+    inside = ends < runtime
+    ends, rates = np.append(ends[inside], runtime), np.append(rates[inside], part.iops)
+    # An interval that ends with the measurement is whole: its own rate, not the mean.
+    if series is not None and inside.sum() < len(series.iops):
+        rates[-1] = series.iops[inside.sum()]
+    ios = rates * np.diff(ends, prepend=0.0)
+    if ios.max() > 0:
+        shares = ios / ios.max()  # first: of numbers next to nothing the sum has no reciprocal
+        ios = shares * (part.ios / shares.sum())
+    else:
+        ios = part.ios * np.diff(ends, prepend=0.0) / runtime
+    latency = np.full(len(ends), part.lat_mean_ms)
+    if series is not None:
+        means = series.lat_mean_ms[: len(ends)]
+        latency[: len(means)] = np.where(np.isnan(means), part.lat_mean_ms, means)
+    grain = float(np.median(np.diff(series.second, prepend=0.0))) if series is not None else 0.0
+    begun = [0.0]
+    return Course(
+        started_s + np.concatenate((begun, ends)),
+        np.concatenate((begun, np.cumsum(ios))),
+        np.concatenate((begun, np.cumsum(ios * latency))),
+        grain,
+    )
+
+
+def ios_within(courses: Sequence[Course], window: Window) -> float:
+    """Add up the I/Os of all machines within the window."""
+    moments = np.array([window.start_s, window.end_s])
+    return float(sum(np.diff(item.done(moments)[0])[0] for item in courses))
+
+
+def series_within(courses: Sequence[Course], window: Window) -> Series | None:
+    """Add up the machines' series within the window, from its beginning on, in intervals of theirs.
+
+    Latencies are means weighted by I/Os. None where a machine has no series.
+    """
+    if not courses or not all(item.grain_s > 0 for item in courses):
+        return None
+    grain = max(item.grain_s for item in courses)
+    most = max(len(item.second) for item in courses)
+    count = int(min(window.length_s / grain + 1e-9, most))
+    if not count:
+        return None
+    ends: Floats = grain * np.arange(1, count + 1, dtype=np.float64)
+    moments: Floats = window.start_s + np.append(0.0, ends)
+    done = [item.done(moments) for item in courses]
+    ios = np.diff(np.sum([part for part, _ in done], axis=0))
+    waits = np.diff(np.sum([part for _, part in done], axis=0))
+    latency = np.divide(waits, ios, out=np.full(count, np.nan), where=ios > 0)
+    return Series(ends, ios / grain, latency)
+
 
 _PERCENTILES = (*range(1, 100), 99.9, 99.99, 99.999, 99.9999, 99.99999, 100.0)
 """Those that DiskSpd tells, so that the fleet's histogram is as fine as its machines'."""
@@ -58,7 +166,7 @@ def machine(vm: str, parsed: record.Parsed, source: str) -> Machine:
         raise record.UnusableError(source, f"it holds {len(parsed.measurements)} results; one was asked for")
     measurement = parsed.measurements[0]
     whole = replace(measurement, flags=(*parsed.flags, *measurement.flags))
-    return Machine(vm, *names.place_of(vm), whole, parsed.version)
+    return Machine(vm, *line.place_of(vm), whole, parsed.version)
 
 
 def join(
@@ -88,7 +196,7 @@ def join(
     for machine in ordered:
         _check_length(machine, source, runtime_s)
     started, flags = _starts(ordered)
-    window = windows.common(started, [_runtime_s(machine) for machine in ordered])
+    window = common(started, [_runtime_s(machine) for machine in ordered])
     flags = [*_of_all(ordered), *flags, *_check_window(window, source)]
     return _joined(ordered, started, window, flags, source)
 
@@ -131,11 +239,11 @@ def _check_length(machine: Machine, source: str, runtime_s: float | None) -> Non
 
 def _check_window(window: Window, source: str) -> list[str]:
     share = percent(window.share)
-    if window.share < windows.LEAST_SHARE:
+    if window.share < LEAST_SHARE:
         raise record.UnusableError(
             source, f"the machines measured at the same time for {share} of their run only; run them together"
         )
-    if window.share < windows.FLAGGED_SHARE:
+    if window.share < FLAGGED_SHARE:
         return [f"the machines measured at the same time for {share} of their run, and only that counts"]
     return []
 
@@ -180,13 +288,13 @@ def _joined(
     for name in names:
         parts = [(item.measurement, begun) for item, begun in zip(machines, started, strict=True)]
         courses = [
-            windows.course(result.directions[name], result.series.get(name), begun)
+            course(result.directions[name], result.series.get(name), begun)
             for result, begun in parts
             if name in result.directions
         ]
         whole = [result.directions[name] for result, _ in parts if name in result.directions]
-        directions[name] = _direction(whole, windows.ios_within(courses, window), window.length_s)
-        if (together := windows.series_within(courses, window)) is not None:
+        directions[name] = _direction(whole, ios_within(courses, window), window.length_s)
+        if (together := series_within(courses, window)) is not None:
             series[name] = together
     if not any(part.ios for part in directions.values()):
         raise record.UnusableError(source, "no I/O was done while all machines measured")

@@ -10,8 +10,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from diskbook.clusters.vmfleet.archive import is_fleet, parse as parse_archive
+from diskbook.clusters.vmfleet.fleet import join, machine
+from diskbook.clusters.vmfleet.line import cell_and_machine, grouped, place_of, spec_of
 from diskbook.facts.units import KIB
 from diskbook.tools.record import Direction, Load, Measurement, Parsed, UnusableError, number
+
+__all__ = [  # what imports use of fleets
+    "cell_and_machine", "grouped", "is_fleet", "is_table", "join", "machine", "parse_archive", "parse_table",
+    "place_of", "spec_of",
+]  # fmt: skip
 
 _NEEDED = {"IOPS", "AverageReadIOPS", "AverageWriteIOPS"}
 _WORDS = {"read": "Read", "write": "Write"}
@@ -32,10 +40,11 @@ _WRITE_RATIO = re.compile(r"WriteRatio(\d{1,3})$")
 
 def is_table(text: str) -> bool:
     """Whether the first line names VMFleet's columns."""
-    return _NEEDED.issubset(_header(text))
+    first = text[:20_000].split("\n", 1)[0]
+    return _NEEDED.issubset([name.strip().strip('"') for name in first.split("\t")][:_MOST_COLUMNS])
 
 
-def parse(text: str, source: str) -> Parsed:
+def parse_table(text: str, source: str) -> Parsed:
     """Read the rows of a table.
 
     Raises UnusableError when no row can be used; names the first line that cannot.
@@ -58,11 +67,6 @@ def parse(text: str, source: str) -> Parsed:
         raise UnusableError(source, why, where)
     flags = tuple(f"line {where}: {why}" for where, why in problems)
     return Parsed("diskspd", "unknown", "VMFleet table", tuple(measurements), flags)
-
-
-def _header(text: str) -> list[str]:
-    first = text[:20_000].split("\n", 1)[0]
-    return [name.strip().strip('"') for name in first.split("\t")][:_MOST_COLUMNS]
 
 
 def _measurement(row: Mapping[str, str]) -> Measurement:

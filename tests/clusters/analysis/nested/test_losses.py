@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.clusters.analysis.nested import losses, resync
-from diskbook.clusters.design import survival
+from diskbook.clusters.analysis.nested import losses
+from diskbook.clusters.design import volume_rules
 from diskbook.design import scenario_file, schema
 from diskbook.design.model import Scenario
 from diskbook.results.run import Run
@@ -42,7 +42,7 @@ _ALWAYS = {"trials": schema.TRIALS, "bins": schema.BINS, "series": schema.SERIES
 def row(loss: str, online: str | None = "yes", replicate: int = 1, **changes: Any) -> dict[str, Any]:
     of = next(item for item in SCENARIO.loss if item.name == loss)
     volume = SCENARIO.volume_named(of.volume)
-    expected = "yes" if survival.of_volume(SCENARIO, volume, of.lost) else "no"
+    expected = "yes" if volume_rules.of_volume(SCENARIO, volume, of.lost) else "no"
     numbers = {"noticed_s": 1.0, "resync_s": 2.0, "resync_bytes": 4e6}
     numbers |= {"iops_before": 200.0, "iops_during": 190.0, "iops_resync": 100.0}
     return {
@@ -109,11 +109,11 @@ def test_a_loss_that_failed_is_no_outcome() -> None:
 def test_a_loss_has_one_resync_per_pool_whatever_its_volumes() -> None:
     """The cause of the old 7, 11 and 30 MB/s: one time of the pool divided by the bytes of each volume."""
     rows = [row("mirror-node"), row("nested-node", resync_bytes=12e6, iops_resync=20.0)]
-    only = resync.table(made(rows)).iloc[0]
+    only = losses.resync_table(made(rows)).iloc[0]
     assert (only["Pool"], only["Until all volumes were whole"]) == ("pair, p10", "2 s")
     assert (only["Copied back, MB"], only["MB/s"]) == (16, 8)
     assert only["Load while they resync, % of before"] == 30
-    assert resync.words(made(rows)) == [
+    assert losses.resync_words(made(rows)) == [
         "pool pair, p10: a load of one block at a time on each volume keeps 30 to 30 % of its rate while "
         "what was lost resyncs (losses: 1)"
     ]
@@ -121,10 +121,10 @@ def test_a_loss_has_one_resync_per_pool_whatever_its_volumes() -> None:
 
 def test_a_volume_that_went_offline_leaves_the_load_and_keeps_its_bytes() -> None:
     offline = row("mirror-drive-each", "no", resync_bytes=None, iops_resync=0.0, resync_s=90.0)
-    both = resync.by_pool(made([offline, row("nested-drive-each", resync_s=90.0)])).iloc[0]
+    both = losses.by_pool(made([offline, row("nested-drive-each", resync_s=90.0)])).iloc[0]
     assert both["resync"] == 50 and math.isnan(both["mb"]) and math.isnan(both["mb_s"])
-    assert resync.table(made([offline])).empty and resync.words(made([])) == []
-    assert resync.table(made([row("nested-drive-each", resync_s=90.0)])).iloc[0, 2] == "2 min"
+    assert losses.resync_table(made([offline])).empty and losses.resync_words(made([])) == []
+    assert losses.resync_table(made([row("nested-drive-each", resync_s=90.0)])).iloc[0, 2] == "2 min"
 
 
 def test_the_matrix_says_what_was_played_and_what_the_rule_says() -> None:

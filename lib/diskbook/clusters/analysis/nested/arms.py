@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from diskbook.clusters.design import fleets
+from diskbook.clusters.design import rules
 from diskbook.design.model import Arm, Scenario, Volume
 from diskbook.design.vocabulary import Provenance
 from diskbook.report.show.analysed import Analysed
@@ -88,7 +88,7 @@ def is_inside(scenario: Scenario, name: str) -> bool:
     made = volume(scenario, name)
     if made is None:
         return kind(scenario, name) == "nested-parity" and "inside" in name
-    return made.kind == "nested-parity" and fleets.stays_in_mirror(scenario, made)
+    return made.kind == "nested-parity" and rules.stays_in_mirror(scenario, made)
 
 
 def in_order(a: Analysed, rows: pd.DataFrame) -> pd.DataFrame:

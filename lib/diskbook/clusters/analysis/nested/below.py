@@ -12,7 +12,7 @@ import pandas as pd
 
 from diskbook.clusters.analysis.nested import arms
 from diskbook.clusters.design.volume_rules import COPIES
-from diskbook.clusters.stats import slowest
+from diskbook.clusters.stats import fleet
 from diskbook.design.model import Workload
 from diskbook.design.vocabulary import WITHHELD, Verdict
 from diskbook.facts.quantities import many
@@ -52,7 +52,7 @@ def own_sigma(a: Analysed) -> float:
     least = trials["block_size_bytes"].min()
     merged = percentiles.merge(a.tables.bins, trials[trials["block_size_bytes"] == least])
     merged = merged[merged["direction"] == "read"]
-    return slowest.spread(merged["lat_ms"].to_numpy(float), merged["count"].to_numpy(float))
+    return fleet.spread(merged["lat_ms"].to_numpy(float), merged["count"].to_numpy(float))
 
 
 def expected(of: str, base: str, direction: str, sigma: float) -> str:
@@ -68,10 +68,10 @@ def expected(of: str, base: str, direction: str, sigma: float) -> str:
         or not {of, base} <= COPIES.keys()
     ):
         return ""
-    times = slowest.of_copies(COPIES[of], sigma) / slowest.of_copies(COPIES[base], sigma)
+    times = fleet.of_copies(COPIES[of], sigma) / fleet.of_copies(COPIES[base], sigma)
     if of != "nested-parity":
         return f"{times:.2f}"
-    least = _WAITS * slowest.of_copies(2, sigma) / slowest.of_copies(COPIES[base], sigma)
+    least = _WAITS * fleet.of_copies(2, sigma) / fleet.of_copies(COPIES[base], sigma)
     return f"{times:.2f} into the mirror tier, {least:.2f} to {_WAITS * times:.2f} in place"
 
 
@@ -110,7 +110,7 @@ def words(a: Analysed) -> list[str]:
             "known of the volumes themselves: a full queue shows limits"
         ]
     refused = int(rows["verdict"].map(lambda verdict: Verdict.of(verdict) in WITHHELD).sum())
-    four, two = (slowest.of_copies(copies, SIGMA) for copies in (4, 2))
+    four, two = (fleet.of_copies(copies, SIGMA) for copies in (4, 2))
     lines = [
         f"a write waits for the slowest of its copies: {four:.3f} / {two:.3f} = {four / two:.2f} with four "
         f"instead of two at sigma {SIGMA:g}, as an expectation, and more where copies differ or a network is "

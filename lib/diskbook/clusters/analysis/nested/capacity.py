@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from diskbook.clusters.analysis import claims_nested
+from diskbook.clusters.analysis import claims_nested, decision
 from diskbook.clusters.analysis.nested import arms, saturated
-from diskbook.clusters.analysis.s2d import decision
 from diskbook.clusters.design.volume_rules import (
     LEAST_DISKS,
     MOST_COLUMNS_OF_PARITY,

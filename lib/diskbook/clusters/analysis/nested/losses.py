@@ -1,13 +1,15 @@
 """What volumes outlive: the losses that were played, and the rule of each kind."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
-from diskbook.clusters.design import survival
+from diskbook.clusters.design import volume_rules
 from diskbook.design import schema
 from diskbook.design.model import Scenario, Volume
+from diskbook.facts.units import MB, duration
 from diskbook.report.show.analysed import Analysed
 
 KINDS: Mapping[str, str] = {
@@ -67,14 +69,14 @@ def _cells(a: Analysed) -> Iterator[dict[str, Any]]:
     rows, scenario = losses(a), a.scenario
     for kind, volume in _volumes(scenario).items():
         nodes, drives = len(scenario.nodes_of(volume)), scenario.disk_named(volume.disk).count
-        for lost in survival.LOST:
-            if survival.is_possible(lost, nodes, drives):
-                expected = _yes(survival.of_volume(scenario, volume, lost))
+        for lost in volume_rules.LOST:
+            if volume_rules.is_possible(lost, nodes, drives):
+                expected = _yes(volume_rules.of_volume(scenario, volume, lost))
                 played = rows[(rows["kind"] == kind) & (rows["lost"] == lost)]
                 yield {"kind": _words(kind, nodes), "lost": lost, "expected": expected, **_played(played)}
-    for kind, nodes in survival.BOUNDS.items():
-        for lost in survival.LOST:
-            expected = _yes(survival.survives(kind, nodes, BOUND_DRIVES, lost))
+    for kind, nodes in volume_rules.BOUNDS.items():
+        for lost in volume_rules.LOST:
+            expected = _yes(volume_rules.survives(kind, nodes, BOUND_DRIVES, lost))
             yield {"kind": _words(kind, nodes), "lost": lost, "expected": expected, **_played(rows[:0])}
 
 
@@ -99,9 +101,9 @@ def matrix_table(a: Analysed) -> pd.DataFrame:
     cells = matrix(a)
     cells["shown"] = [_outcome(row) for row in cells.to_dict("records")]
     wide = cells.pivot(index="kind", columns="lost", values="shown")
-    lost = [name for name in survival.WORDS if name in wide]
+    lost = [name for name in volume_rules.WORDS if name in wide]
     wide = wide.reindex(index=list(dict.fromkeys(cells["kind"])), columns=lost).fillna("")
-    return wide.rename(columns=survival.WORDS).reset_index(names="Volume")
+    return wide.rename(columns=volume_rules.WORDS).reset_index(names="Volume")
 
 
 def _outcome(row: Mapping[Any, Any]) -> str:
@@ -123,7 +125,7 @@ def loss_table(a: Analysed) -> pd.DataFrame:
     rows = rows.sort_values(["replicate", "error"], na_position="first", kind="stable")
     return pd.DataFrame({
         "Volume": rows["volume"],
-        "Lost": rows["lost"].map(survival.WORDS),
+        "Lost": rows["lost"].map(volume_rules.WORDS),
         "Replicate": rows["replicate"],
         "Online": rows["online"].fillna("failed"),
         "By the rule": rows["expected_online"],
@@ -148,11 +150,89 @@ def words(a: Analysed) -> list[str]:
     lines = [f"{a.provenance}: {len(played)} cells were played, with {blocks:,} acknowledged blocks; {gone}"]
     wrong = played[played["online"] != played["expected"]]
     lines += [
-        f"{row['kind']} without {survival.WORDS[row['lost']]}: played {row['online']}, by the rule "
+        f"{row['kind']} without {volume_rules.WORDS[row['lost']]}: played {row['online']}, by the rule "
         f"{row['expected']}"
         for row in wrong.to_dict("records")
     ]
     failed = cells[cells["failed"]]
     if len(failed):
         lines.append(f"{len(failed)} cells were tried and failed; the table has their sentences")
+    return lines
+
+
+_KEYS = ["pool", "lost"]
+_MINUTE_S = 60.0
+
+
+def played(a: Analysed) -> pd.DataFrame:
+    """Losses that were played to their end, one row each (`schema.LOSSES`); empty where none were."""
+    rows = losses(a)
+    return rows[rows["online"].notna()]
+
+
+def by_pool(a: Analysed) -> pd.DataFrame:
+    """Resync of each pool and loss that a volume of the pool outlived, one row per replicate.
+
+    Returns `pool`, `lost`, `replicate`, `seconds` until all volumes were whole, `mb` copied back to all of
+    them (NaN where that of one is unknown), `mb_s`; `during` and `resync`, the load on the volumes that
+    stayed online, in percent of its rate before.
+    """
+    pools = {volume.name: f"{volume.cluster}, {volume.disk}" for volume in a.scenario.volume}
+    rows = played(a)
+    rows = rows.assign(pool=rows["volume"].map(pools))
+    groups = rows.groupby([*_KEYS, "replicate"], sort=False)
+    resync_table = pd.DataFrame([
+        {**dict(zip([*_KEYS, "replicate"], key, strict=True)), **_of_pool(part)}
+        for key, part in groups
+        if (part["online"] == "yes").any()
+    ], columns=[*_KEYS, "replicate", "seconds", "mb", "mb_s", "during", "resync"])  # fmt: skip
+    return resync_table
+
+
+def _of_pool(rows: pd.DataFrame) -> dict[str, float]:
+    online = rows[rows["online"] == "yes"]
+    before = online["iops_before"].sum(skipna=False)
+    seconds, mb = rows["resync_s"].max(), rows["resync_bytes"].sum(skipna=False) / MB
+    during, resync = (online[name].sum(skipna=False) for name in ("iops_during", "iops_resync"))
+    return {
+        "seconds": seconds,
+        "mb": mb,
+        "mb_s": mb / seconds if seconds > 0 else math.nan,
+        "during": 100 * during / before if before > 0 else math.nan,
+        "resync": 100 * resync / before if before > 0 else math.nan,
+    }
+
+
+def resync_table(a: Analysed) -> pd.DataFrame:
+    """Resync of pools, medians over replicates, and the load's rate compared with that before."""
+    rows = by_pool(a)
+    if rows.empty:
+        return pd.DataFrame()
+    groups = rows.groupby(_KEYS, sort=False)
+    medians = groups[["seconds", "mb", "mb_s", "during", "resync"]].median().reset_index()
+    return pd.DataFrame({
+        "Pool": medians["pool"],
+        "Lost": medians["lost"].map(volume_rules.WORDS),
+        "Until all volumes were whole": medians["seconds"].map(_time),
+        "Copied back, MB": medians["mb"],
+        "MB/s": medians["mb_s"],
+        "Load while parts are missing, % of before": medians["during"],
+        "Load while they resync, % of before": medians["resync"],
+        "Played": groups.size().to_numpy(),
+    })  # fmt: skip
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < _MINUTE_S else duration(seconds, _MINUTE_S)
+
+
+def resync_words(a: Analysed) -> list[str]:
+    """Say what the load keeps while what was lost comes back, by pool."""
+    lines = []
+    for pool, part in by_pool(a).dropna(subset="resync").groupby("pool", sort=False):
+        low, high = part["resync"].min(), part["resync"].max()
+        lines.append(
+            f"pool {pool}: a load of one block at a time on each volume keeps {low:.0f} to {high:.0f} % "
+            f"of its rate while what was lost resyncs (losses: {len(part)})"
+        )
     return lines

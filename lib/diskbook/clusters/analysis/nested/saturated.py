@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from diskbook.clusters.analysis.nested import arms
-from diskbook.clusters.stats import cell_ratios, volume_bound, volume_setups
+from diskbook.clusters.stats import ratio_map, volume_bound, volume_setups
 from diskbook.clusters.stats.volume_bound import IOS_A_WRITE, Load, Rates, Setup, Shape
 from diskbook.design.model import Workload
 from diskbook.design.totals import trial_totals
@@ -54,7 +54,7 @@ def ratios(a: Analysed) -> pd.DataFrame:
     known, held, spent = setups(a), _held(a), _spent(totals)
     rows = []
     for arm in arms.others(a):
-        for row in cell_ratios.cell_ratios(totals, arm, base).to_dict("records"):
+        for row in ratio_map.cell_ratios(totals, arm, base).to_dict("records"):
             item = by_name[row["workload"]]
             credit = spent.get((base, item.name), False)
             bound = bound_ratio(known, arm, base, item, credit)

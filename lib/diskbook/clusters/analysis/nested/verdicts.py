@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from diskbook.clusters.analysis.nested import arms, below, capacity, resync, saturated, tiers
-from diskbook.clusters.design import survival
+from diskbook.clusters.analysis.nested import arms, below, capacity, losses, saturated, tiers
+from diskbook.clusters.design import volume_rules
 from diskbook.clusters.design.volume_rules import NESTED_DISKS
 from diskbook.design.vocabulary import Label, Provenance, Verdict
 from diskbook.facts import quantities
@@ -43,12 +43,12 @@ def verdicts(a: Analysed) -> dict[str, Finding]:
 
 def _played(run: Numbers, kind: str, lost: tuple[str, ...], claimed: str) -> Finding:
     """Judge whether volumes of a kind are online after losses as it was claimed."""
-    rows = resync.played(run.a)
+    rows = losses.played(run.a)
     rows = rows[(rows["kind"] == kind) & rows["lost"].isin(lost)]
     if rows.empty:
         return _NOT_PLAYED
     words = ", ".join(
-        f"{survival.WORDS[row['lost']]}: {'online' if row['online'] == 'yes' else 'offline'}"
+        f"{volume_rules.WORDS[row['lost']]}: {'online' if row['online'] == 'yes' else 'offline'}"
         for row in rows.drop_duplicates(["lost", "online"]).to_dict("records")
     )
     right = bool((rows["online"] == claimed).all())

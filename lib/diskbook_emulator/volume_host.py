@@ -258,7 +258,7 @@ class VolumeHost:
         return rows
 
     def files(self, record: VolumeRecord) -> Path:
-        """Where a volume's files are recorded (see `volume_files`)."""
+        """Where a volume's files are recorded (see `windows_diskspd`)."""
         return self._home(record) / "files"
 
     # what a volume plays

@@ -286,7 +286,7 @@ def _extent(request: Mapping[str, Any], volume: Mapping[str, str]) -> tuple[str,
 
 
 def _used(files: Path) -> int:
-    """Where the last file of loads on a volume ends; read as `volume_files` does, without its imports."""
+    """Where the last file of loads on a volume ends; read as `windows_diskspd` does, without its imports."""
     index = files / "extents.json"
     extents = json.loads(index.read_text("utf-8")).values() if index.exists() else ()
     return max((int(extent["offset"]) + int(extent["size"]) for extent in extents), default=0)

@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec
 
 from checks.faults import aftermath, store_aftermath
 from checks.faults.scene import SCENARIO, NotStruck, Scene, scene
-from diskbook.measure.runs import begin
+from diskbook.measure.runs import refused
 from diskbook_emulator import lifecycle
 from diskbook_emulator.types import Json
 
@@ -161,7 +161,7 @@ def _check_stop(fault: Fault, place: Scene, row: Row) -> None:
     if fault.cut:
         row.sentence = "(killed)"
         return
-    again = "--resume" if place.run.folder.exists() else begin.ADVICE
+    again = "--resume" if place.run.folder.exists() else refused.ADVICE
     if row.sentence.startswith("a traceback") or again not in row.sentence:
         row.wrong.append(f"it said: {row.sentence or 'nothing'}")
     elif "ended with status 1;" in row.sentence:

@@ -25,7 +25,7 @@ from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.facts.units import MIB
 from diskbook.hosts.ssh import Connection, Host
-from diskbook.measure.runs import begin, stages
+from diskbook.measure.runs import refused, stages
 from diskbook.results import run as runs
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
@@ -320,7 +320,7 @@ def refused_output(*words: str) -> str:
     """Run a command that is refused before it makes anything; no run is left by it."""
     before = set(runs.runs_root().iterdir())
     output = said(*words, status=1)
-    assert begin.ADVICE in output and "--resume" not in output
+    assert refused.ADVICE in output and "--resume" not in output
     assert set(runs.runs_root().iterdir()) == before
     return output
 

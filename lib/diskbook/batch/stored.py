@@ -14,7 +14,7 @@ from diskbook.batch.stores.objects import open_objects
 from diskbook.batch.stores.record import State
 from diskbook.batch.stores.sync import Prepare, keeping
 from diskbook.facts.errors import DiskbookError, Stopped
-from diskbook.measure.runs import begin
+from diskbook.measure.runs import refused
 from diskbook.results import run as runs, session
 
 
@@ -84,7 +84,7 @@ def kept(
         return
 
     def is_void(error: BaseException) -> bool:
-        return begin.is_void(run, error)
+        return refused.is_void(run, error)
 
     def lost(error: DiskbookError) -> None:
         print(f"diskbook: {error}; stopping", flush=True)

@@ -87,8 +87,7 @@ def unfetched(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Met
         for number, event in enumerate(ledger)
         if event["event"] == "metrics" and event["status"] != "failed"
     ]
-    latest = {row["origin"]: row for row in manifest["replicates"]}  # sets of the planned replicates
-    current = {machine["id"] for row in latest.values() for machine in row["machines"].values()}
+    current = _current_machines(manifest)
     trials = [
         event
         for event in ledger[max(fetched, default=-1) + 1 :]
@@ -114,6 +113,12 @@ def unfetched(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Met
         needed=needed,
         cached=any(item.get("cache", "None") != "None" for item in scenario["disk"]),
     )
+
+
+def _current_machines(manifest: dict[str, Any]) -> set[str]:
+    """Ids of the machines of the latest set of each planned replicate."""
+    latest = {row["origin"]: row for row in manifest["replicates"]}
+    return {machine["id"] for row in latest.values() for machine in row["machines"].values()}
 
 
 def host_of(region: str) -> str:

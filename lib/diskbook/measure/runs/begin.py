@@ -1,10 +1,8 @@
 """The beginning of a run: its folder, and the manifest that every later stage reads.
 
-A run without trials can change its settings, such as a size that Azure has no room for. One that was refused
-before it created anything leaves nothing to resume.
+A run without trials can change its settings, such as a size that Azure has no room for.
 """
 
-import contextlib
 import platform
 import re
 from collections.abc import Mapping
@@ -15,12 +13,10 @@ from typing import Any
 from diskbook.cloud import kinds
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
-from diskbook.facts import files, redact
-from diskbook.facts.errors import DiskbookError, UsageError, visible
-from diskbook.hosts import stage
+from diskbook.facts import redact
+from diskbook.facts.errors import UsageError, visible
 from diskbook.report.analysis import companion_files
 from diskbook.results import plan as plans, run as runs, session
-from diskbook.results.run import Run
 
 PACKAGES = ("diskbook", "azure-mgmt-compute", "fabric", "papermill", "pandas", "scipy", "matplotlib")
 LONGEST_NAME = 64  # of the 90 that a resource group's name may have
@@ -172,34 +168,3 @@ def _load(run: runs.Run, file: str | None, overrides: Mapping[str, Any]) -> Scen
     return scenario_file.load(
         file or name, manifest["preset"], overrides, asks_azure=manifest["cloud"] == "azure"
     )
-
-
-ADVICE = "nothing was made, and the run is not kept: correct that and run again"
-_BEFORE = {"begin", "plan", "notice", "batch", "marked"}
-
-
-class BrokenStageError(DiskbookError):
-    """A stage was killed, or failed by a defect: what it left is needed to see why, or to go on."""
-
-
-def is_unmade(run: Run) -> bool:
-    """Tell whether a run has created and measured nothing, and none that was killed kept it in a store.
-
-    Files and marks on own hosts count only once all of them are made.
-    """
-    held = run.folder / session.HELD
-    if run.manifest["resource_groups"] or (held.exists() and not files.is_locked(held)):
-        return False
-    kinds = {event["event"] for event in run.ledger() if event.get("stage") != "teardown"}
-    return kinds <= _BEFORE
-
-
-def is_void(run: Run, error: BaseException) -> bool:
-    """Tell whether a run that ends with an error was refused before it made anything, and nothing uses it."""
-    if not isinstance(error, DiskbookError) or isinstance(error, BrokenStageError):
-        return False
-    with contextlib.suppress(DiskbookError, OSError):
-        in_use = (run.folder / session.HELD).exists() or session.is_worked_on(run)
-        stands = stage.standing(run.manifest) or kinds.of(run).is_there(run)
-        return is_unmade(run) and run.is_signed and not (in_use or stands)
-    return False

@@ -16,9 +16,9 @@ from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.facts.quantities import many
 from diskbook.facts.units import duration
 from diskbook.measure.runs import debug, notebook_process, outcome, stage, stages
-from diskbook.measure.runs.begin import is_unmade, is_void
 from diskbook.measure.runs.outcome import Outcome
 from diskbook.measure.runs.progress import Progress
+from diskbook.measure.runs.refused import is_unmade, is_void
 from diskbook.results import plan as plans, session
 from diskbook.results.run import Run
 from diskbook.stats import expected

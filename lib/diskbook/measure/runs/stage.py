@@ -16,7 +16,7 @@ from typing import Any
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, Stopped
-from diskbook.measure.runs import begin, notebook_process
+from diskbook.measure.runs import notebook_process, refused
 from diskbook.measure.runs.execute_notebook import EXIT_USER_ERROR
 from diskbook.measure.runs.progress import Progress
 from diskbook.report.analysis import companion_files
@@ -112,13 +112,13 @@ def _failure(run: Run, name: str, status: int, log: str, resume: str) -> Diskboo
     lines = [line for line in log.strip().splitlines() if line.strip()]
     again = f"finished trials are kept; resume with '{resume}'"
     if status == EXIT_USER_ERROR and lines:
-        advice = begin.ADVICE if begin.is_unmade(run) else again
+        advice = refused.ADVICE if refused.is_unmade(run) else again
         return DiskbookError(f"{name} stopped: {lines[-1].strip()} ({advice})")
     if status < 0:
-        return begin.BrokenStageError(f"{name} was killed by {signal.Signals(-status).name} ({again})")
+        return refused.BrokenStageError(f"{name} was killed by {signal.Signals(-status).name} ({again})")
     run.write(f"notebooks/{name}.log", log)
     kept = run.folder / "notebooks" / f"{name}.log"
-    return begin.BrokenStageError(f"{name} ended with status {status}; its output is in {kept} ({again})")
+    return refused.BrokenStageError(f"{name} ended with status {status}; its output is in {kept} ({again})")
 
 
 @contextlib.contextmanager

@@ -36,7 +36,8 @@ from diskbook.measure.bench import checks, failover, steps
 from diskbook.measure.bench.rig import OwnRig
 from diskbook.measure.bench.trials import Rig, measure
 from diskbook.measure.runs import debug, looks
-from diskbook.measure.runs.begin import begin, is_unmade
+from diskbook.measure.runs.begin import begin
+from diskbook.measure.runs.refused import is_unmade
 from diskbook.results import plan as plans, run as runs, session
 
 __all__ = ["begin", "benchmark", "finished", "provision", "running_machines", "teardown"]

@@ -8,7 +8,7 @@ import pytest
 
 from diskbook.facts.errors import DiskbookError, Stopped
 from diskbook.measure.runs import pipeline
-from diskbook.measure.runs.begin import ADVICE, BrokenStageError, is_unmade
+from diskbook.measure.runs.refused import ADVICE, BrokenStageError, is_unmade
 from diskbook.results import session
 from diskbook.results.run import Run
 from support.own_hosts import begun

@@ -37,9 +37,9 @@ def table(rows: Sequence[Row]) -> str:
     for here in sorted(_lines(rows), key=_lowest):
         judged = [row for row in here if not row.is_refused]
         spans = [_span(row.shares()[name] for row in (here if name in OF_ALL else judged)) for name in names]
-        said = dict.fromkeys(sentence for row in here for sentence in row.said())
+        remarks = dict.fromkeys(sentence for row in here for sentence in row.said())
         worst = _worst(judged).cell.size if judged else ""
-        lines.append((here[0].cell.name, here[0].claim, *spans, worst, str(len(judged)), "; ".join(said)))
+        lines.append((here[0].cell.name, here[0].claim, *spans, worst, str(len(judged)), "; ".join(remarks)))
     return markdown((*heads, "Said of it"), lines)
 
 

@@ -150,7 +150,10 @@ def _moves_in_blocks(scenario: Scenario) -> tuple[dict[str, tuple[float, float]]
 
 
 def attached_anew(scenario: Scenario) -> tuple[float, float]:
-    """How often disks of one replicate are reattached in its blocks, and before how many visits of arms."""
+    """How often disks of one replicate are reattached in its blocks, and before how many visits of arms.
+
+    Before the first compared trial of a visit the disk settles (`settling_s`).
+    """
     blocks, share = _first_blocks(scenario)
     times = attachments.per_block(scenario, blocks).total()
     visits = sum(len(attachments.cycles(scenario, block)) for block in blocks)

@@ -95,7 +95,10 @@ class WindowsConnection(Connection):
         self._check("end")
 
     def disks(self) -> list[dict[str, Any]]:
-        """Azure's data disks: `lun`, `number` of the drive, `size_bytes`, `style`, `prefill_target`."""
+        """Azure's data disks as the machine sees them: `lun`, `number` of the drive, `size_bytes`, `style`.
+
+        Emulated machines alone add `prefill_target`.
+        """
         text = self._check("disks").decode().strip()
         rows = json.loads(text) if text else []
         return data_disks([rows] if isinstance(rows, dict) else rows)

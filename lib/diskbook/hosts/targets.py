@@ -115,7 +115,8 @@ _NO_ROOM = ("No space left", "Disk quota exceeded")
 class Place:
     """Where one disk of the scenario is measured on a host.
 
-    `path` is what the hosts file names, `target` what is measured: a file, in `folder` if ours, or a device.
+    `path` is what the hosts file names, `target` what is measured: a file, in `folder` where that is ours,
+    or a device. `unique_id` is what its mark holds.
     """
 
     disk: str

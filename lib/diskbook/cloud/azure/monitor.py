@@ -6,7 +6,7 @@ recorded in one sentence, and the run continues without them.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -96,8 +96,22 @@ def unfetched(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Met
     if not trials:
         return None
     scenario = manifest["scenario"]
-    loads = {item["name"]: item for item in scenario["workload"]}
     grain_s = int((manifest.get("emulator") or {}).get("metrics_grain_s", GRAIN_S))
+    return MetricsRequest(
+        machines=tuple(dict.fromkeys(event["machine_id"] for event in trials)),
+        start=min(epoch(event["started_utc"]) for event in trials) // grain_s * grain_s,
+        end=max(epoch(event["ended_utc"]) for event in trials),
+        grain_s=grain_s,
+        needed=_needed(scenario, trials, grain_s),
+        cached=any(item.get("cache", "None") != "None" for item in scenario["disk"]),
+    )
+
+
+def _needed(
+    scenario: Mapping[str, Any], trials: Iterable[Mapping[str, Any]], grain_s: int
+) -> dict[str, float]:
+    """Begin of the last whole grain within a trial that succeeded, by machine."""
+    loads = {item["name"]: item for item in scenario["workload"]}
     needed: dict[str, float] = {}
     for event in trials:
         begin = epoch(event["started_utc"]) + loads[event["workload"]].get("ramp_s", 0.0)
@@ -105,14 +119,7 @@ def unfetched(manifest: dict[str, Any], ledger: Sequence[dict[str, Any]]) -> Met
         last = (begin + runtime_s) // grain_s * grain_s - grain_s
         if event["status"] == "ok" and last >= begin:
             needed[event["machine_id"]] = max(last, needed.get(event["machine_id"], 0.0))
-    return MetricsRequest(
-        machines=tuple(dict.fromkeys(event["machine_id"] for event in trials)),
-        start=min(epoch(event["started_utc"]) for event in trials) // grain_s * grain_s,
-        end=max(epoch(event["ended_utc"]) for event in trials),
-        grain_s=grain_s,
-        needed=needed,
-        cached=any(item.get("cache", "None") != "None" for item in scenario["disk"]),
-    )
+    return needed
 
 
 def _current_machines(manifest: dict[str, Any]) -> set[str]:

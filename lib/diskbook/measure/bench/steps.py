@@ -38,7 +38,10 @@ class NoRoomError(DiskbookError):
 
 
 def prefill(rig: Rig, disk: str, machine: str) -> None:
-    """Fill the working set of a disk once, and write it over once; caps are lifted if emulated."""
+    """Fill the working set of a disk once, and write it over once; caps are lifted if emulated.
+
+    Reads then meet written blocks, and writes blocks that were written over before.
+    """
     condition(rig, disk, machine, rig.device(disk, machine), ledger_place(rig, disk))
 
 

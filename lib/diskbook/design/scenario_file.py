@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from diskbook.design import azure_rules, company_rules, derived_workloads, mistakes
+from diskbook.design import azure_rules, company_rules, derived_workloads, scenario_tables
 from diskbook.design.model import PRESETS, Scenario
 from diskbook.design.scenario_tables import WORDING, form, mistakes_of_form
 from diskbook.facts import input_files, neighbours, paths
@@ -141,7 +141,7 @@ def _load(path: Path, preset: str, overrides: Mapping[str, Any], asks_azure: boo
         made = form(tables)
     except ValueError:
         find = partial(_find, asks_azure=asks_azure)
-        raise refusal(path.name, [*wrong, *mistakes.every(tables, find)], tables) from None
+        raise refusal(path.name, [*wrong, *scenario_tables.every_mistake(tables, find)], tables) from None
     if wrong:
         raise refusal(path.name, [*wrong, *_broken(made, asks_azure)], tables)
     return check(made, path.name, asks_azure=asks_azure)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from diskbook.facts.digits import csv_text, rounded
+from diskbook.facts.table_writers import csv_text, rounded
 
 RATIO = 1.0957820353460884
 NEXT = float(np.nextafter(RATIO, 2))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
-from diskbook.facts.digits import rounded
+from diskbook.facts.table_writers import rounded
 
 
 def _number(value: Any) -> Any:

@@ -4,6 +4,8 @@ Cells are text, numbers, or None. Units are part of a column's head ("Latency, m
 explanation ends in the number of a note ("[1]"), as `Notes.mark` gives it.
 
 For a terminal, long lines are broken between words: rows keep their columns, numbers their units.
+
+Digits of numbers in CSV and JSON, so that every build of numpy writes the same bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from diskbook.facts.digits import SIGNIFICANT, rounded
 from diskbook.facts.errors import LINES, visible
 
 if TYPE_CHECKING:
@@ -321,3 +322,26 @@ def _kept_together(text: str) -> str:
     """Bind numbers to their units, and the words of a command that is quoted."""
     bound = _TOGETHER.sub(_KEPT, text)
     return _COMMAND.sub(lambda command: command[0].replace(" ", _KEPT), bound)
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIGNIFICANT = 10
+"""Significant digits; builds of numpy differ in the sixteenth."""
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """Write a table as CSV without its index; floats are rounded to `SIGNIFICANT` digits."""
+    return table.to_csv(index=False, lineterminator="\n", float_format=f"%.{SIGNIFICANT}g")
+
+
+def rounded(content: Any) -> Any:
+    """Round every float in the content of a JSON document to `SIGNIFICANT` digits."""
+    if isinstance(content, float):
+        return float(f"{content:.{SIGNIFICANT}g}")
+    if isinstance(content, dict):
+        return {key: rounded(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [rounded(value) for value in content]
+    return content

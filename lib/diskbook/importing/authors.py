@@ -16,9 +16,9 @@ from typing import Any
 import pandas as pd
 
 from diskbook.facts import files
-from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError, UsageError, unknown, visible
 from diskbook.facts.quantities import many
+from diskbook.facts.table_writers import csv_text
 from diskbook.facts.units import GIB, MIB, MS_PER_S
 from diskbook.importing import formats, public, table
 from diskbook.importing.files import Source

@@ -17,9 +17,8 @@ import pandas as pd
 from diskbook.design import schema
 from diskbook.design.vocabulary import Verdict
 from diskbook.facts import paths, table_writers
-from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.table_writers import Table
+from diskbook.facts.table_writers import Table, csv_text
 from diskbook.importing import names, repeats, run as importer
 from diskbook.importing.preview import listed
 from diskbook.report.analysis import companion_files, protocol

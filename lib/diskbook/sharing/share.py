@@ -17,9 +17,9 @@ from diskbook import __version__
 from diskbook.cloud.azure.pseudonyms import GIVEN
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import client, files
-from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.facts.quantities import many
+from diskbook.facts.table_writers import csv_text
 from diskbook.results import plan as plans, tables
 from diskbook.results.run import SIGNATURE, Run
 from diskbook.sharing import bundle, scrub

@@ -11,8 +11,8 @@ from typing import Any
 from diskbook.cloud.kinds import CLOUDS
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import archives
-from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError, UsageError, is_visible, visible
+from diskbook.facts.table_writers import csv_text
 from diskbook.report.analysis import write
 from diskbook.report.analysis.run import analyse
 from diskbook.results import run as runs, tables

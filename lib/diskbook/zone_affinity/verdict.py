@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from diskbook.facts import quantities, table_writers
-from diskbook.facts.digits import rounded
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.files import write_atomic
+from diskbook.facts.table_writers import rounded
 from diskbook.results.run import now_utc
 from diskbook.stats import intervals
 from diskbook.stats.zone_probe import FARTHER, NEAREST

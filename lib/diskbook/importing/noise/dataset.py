@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from diskbook.facts import noise_series
-from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import DiskbookError, UsageError, visible
 from diskbook.facts.noise_series import Component, Share
+from diskbook.facts.table_writers import csv_text
 from diskbook.facts.units import percent
 from diskbook.importing.noise import dataset_files as files, spreads as stats_noise
 from diskbook.importing.noise.dataset_files import Cell, Dataset, Overlaps

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from diskbook.design import schema
 from diskbook.facts import paths
-from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import unknown
 from diskbook.facts.files import write_atomic
+from diskbook.facts.table_writers import csv_text
 from diskbook.report import figures
 from diskbook.report.analysis import protocol
 from diskbook.report.analysis.run import Analysis

@@ -19,9 +19,9 @@ from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.text import Text
 
 from diskbook import __version__
-from diskbook.facts.digits import csv_text
 from diskbook.facts.errors import UsageError, visible
 from diskbook.facts.files import write_atomic
+from diskbook.facts.table_writers import csv_text
 from diskbook.report.figures import formats
 from diskbook.report.figures.style import NARROW_PX, RC, WIDTH_PX, Picture, RunSource, px_per_in
 

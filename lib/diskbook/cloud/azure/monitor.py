@@ -16,9 +16,9 @@ from azure.core.exceptions import AzureError
 from diskbook.cloud.azure import refusals
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts import metrics as facts_metrics
+from diskbook.facts import limits as facts_metrics
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.metrics import DISK_METRICS, LUN, MACHINE_METRICS, NAMESPACE, Metric
+from diskbook.facts.limits import DISK_METRICS, LUN, MACHINE_METRICS, NAMESPACE, Metric
 from diskbook.facts.units import epoch, utc_text
 from diskbook.results.run import Run
 

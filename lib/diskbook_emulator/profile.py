@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 
-from diskbook.facts import input_files, paths
+from diskbook.facts import files, paths
 from diskbook.facts.arm import DELAYS_S
 from diskbook.facts.catalog import EPHEMERAL, sku_names
 from diskbook.facts.errors import UsageError, unknown
@@ -359,7 +359,7 @@ def _merged(path: Path, inside: tuple[Path, ...]) -> dict[str, Any]:
     """Read a file and what it extends into one document."""
     if path.resolve() in inside:
         raise UsageError(f"{path.name}: 'extends' goes round in a circle.")
-    document = input_files.read_toml(path, f"there is no emulator profile file {path}.")
+    document = files.read_toml(path, f"there is no emulator profile file {path}.")
     parent = document.pop("extends", None)
     if parent is None:
         return document

@@ -12,7 +12,7 @@ import pytest
 
 from diskbook.facts import catalog
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.input_files import read_table as read
+from diskbook.facts.files import read_table as read
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from diskbook.batch import quota
 from diskbook.batch.batch_run import Asked, Item, item_of
 from diskbook.batch.quota import Quotas
 from diskbook.design import scenario_file
-from diskbook.facts import input_files
+from diskbook.facts import files
 from diskbook.facts.errors import UsageError, unknown
 from diskbook.facts.validation import Wording, mistakes, refusal
 
@@ -64,7 +64,7 @@ def read(path: Path) -> Matrix:
 
     Raises UsageError with a line per mistake, which names file, key and remedy.
     """
-    raw = input_files.read_toml(path, f"there is no file {path}; name a TOML file with a table [matrix]")
+    raw = files.read_toml(path, f"there is no file {path}; name a TOML file with a table [matrix]")
     _check_quotes(raw, path.name)
     try:
         file = _File.model_validate(raw)

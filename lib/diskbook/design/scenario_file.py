@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from diskbook.design import azure_rules, company_rules, derived_workloads, scenario_tables
 from diskbook.design.model import PRESETS, Scenario
 from diskbook.design.scenario_tables import WORDING, form, mistakes_of_form
-from diskbook.facts import input_files, neighbours, paths
+from diskbook.facts import files, neighbours, paths
 from diskbook.facts.errors import UsageError, one_line, unknown
 from diskbook.facts.rules import UNKNOWN_SIZE
 from diskbook.facts.validation import Mistake, MistakesError, mistakes as say_all, refusal
@@ -87,7 +87,7 @@ def names() -> list[str]:
 
 def sampled() -> list[str]:
     """Names of the scenarios that have a preset for a committed sample run."""
-    return [name for name in names() if SAMPLE in input_files.read_toml(_path(name), name).get("preset", {})]
+    return [name for name in names() if SAMPLE in files.read_toml(_path(name), name).get("preset", {})]
 
 
 def load(
@@ -118,7 +118,7 @@ def load(
 
 
 def _load(path: Path, preset: str, overrides: Mapping[str, Any], asks_azure: bool) -> Scenario:
-    raw = input_files.read_toml(path, f"there is no scenario file {path}")
+    raw = files.read_toml(path, f"there is no scenario file {path}")
     _check_shape(raw, path.name)
     if "name" in raw:
         raise UsageError(f"{path.name}: a scenario has the name of its file; leave the key 'name' out")

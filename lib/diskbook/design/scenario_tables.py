@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from diskbook.design import consistency, derived_workloads
 from diskbook.design.model import Arm, Disk, Machine, Record, Scenario, Volume
-from diskbook.facts import input_files, paths
+from diskbook.facts import files, paths
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.validation import Mistake, Wording, mistakes as say_all, refusal
 
@@ -51,7 +51,7 @@ def recorded(raw: Mapping[str, Any], where: str) -> Scenario:
     """
     scenario, labels = from_dict(raw, where), {}
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError, DiskbookError):
-        today = input_files.read_toml(paths.SCENARIOS / f"{scenario.name}.toml", "")
+        today = files.read_toml(paths.SCENARIOS / f"{scenario.name}.toml", "")
         rows = {row["name"]: row for row in raw["arm"]}
         labels = {
             row["name"]: row.get("label")

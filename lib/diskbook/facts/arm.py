@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from diskbook.facts import input_files
+from diskbook.facts import files
 from diskbook.facts.paths import REFERENCE
 
 # Microsoft, tag-resources.md, limitations.
@@ -65,7 +65,7 @@ class Shape:
 
 @cache
 def _api_versions() -> tuple[ApiVersions, ...]:
-    return tuple(row for _, row in input_files.read_table(ApiVersions, REFERENCE / "api-versions.csv"))
+    return tuple(row for _, row in files.read_table(ApiVersions, REFERENCE / "api-versions.csv"))
 
 
 @cache
@@ -88,7 +88,7 @@ def shapes() -> dict[str, dict[str, str]]:
     """Read the models: names of properties in lower case, each with the model of its value or ""."""
     return {
         row.model: {name.lower(): model for name, _, model in (p.partition("=") for p in row.properties)}
-        for _, row in input_files.read_table(Shape, REFERENCE / "arm-properties.csv")
+        for _, row in files.read_table(Shape, REFERENCE / "arm-properties.csv")
     }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from diskbook.facts import input_files
+from diskbook.facts import files
 from diskbook.facts.errors import unknown
 from diskbook.facts.paths import REFERENCE
 
@@ -239,8 +239,8 @@ class DiskLimits:
         return self.iops, self.mb_s
 
 
-def _read(record: type[input_files.Record], name: str) -> Iterator[input_files.Record]:
-    return (row for _, row in input_files.read_table(record, REFERENCE / name))
+def _read(record: type[files.Record], name: str) -> Iterator[files.Record]:
+    return (row for _, row in files.read_table(record, REFERENCE / name))
 
 
 @cache

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.input_files import Record, read_table as read
+from diskbook.facts.files import Record, read_table as read
 from diskbook.facts.paths import REFERENCE
 
 COMPONENTS, SHARES, PLANNING, PAIRS = (

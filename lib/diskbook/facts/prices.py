@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.input_files import read_table as read
+from diskbook.facts.files import read_table as read
 from diskbook.facts.paths import REFERENCE
 
 HOURS_A_MONTH = 730  # Azure's month, by which it bills disks for hours

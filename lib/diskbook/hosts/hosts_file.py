@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from diskbook.design.model import Disk, Name, Scenario
-from diskbook.facts import input_files
+from diskbook.facts import files
 from diskbook.facts.catalog import OWN_DISK, OWN_HOST
 from diskbook.facts.disk_options import OPTIONS
 from diskbook.facts.errors import UsageError, is_visible, unknown
@@ -151,7 +151,7 @@ WORDING = Wording(
 def read(path: str | Path) -> tuple[OwnHost, ...]:
     """Read a file of hosts. UsageError with a line per mistake: what is wrong, and what to do."""
     file = Path(path)
-    raw = input_files.read_toml(file, f"there is no file of hosts {file}")
+    raw = files.read_toml(file, f"there is no file of hosts {file}")
     try:
         hosts = HostsFile.model_validate(raw).host
     except ValidationError as error:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from diskbook.design import scenario_tables
-from diskbook.facts import catalog, input_files, paths
+from diskbook.facts import catalog, files, paths
 from diskbook.facts.errors import DiskbookError, unknown
 from diskbook.importing import pairing, repeats, run as importer, scenario
 from diskbook.importing.files import Source
@@ -58,9 +58,7 @@ def load(name: str) -> Dataset:
     if name not in names():
         raise unknown("data set", name, names())
     folder = FOLDER / name
-    return Dataset(
-        name, folder, input_files.read_toml(folder / "source.toml", f"there is no data set {name}")
-    )
+    return Dataset(name, folder, files.read_toml(folder / "source.toml", f"there is no data set {name}"))
 
 
 def table_of(name: str, stem: str = "table", dtype: type | None = None) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from diskbook.design.model import ToolName, block_bytes
-from diskbook.facts import files, input_files
+from diskbook.facts import files
 from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.facts.units import GIB, MIB
 from diskbook.importing.layout import Meaning
@@ -103,7 +103,7 @@ def columns_of(text: str) -> Columns:
 
 def _of_file(path: Path) -> list[tuple[str, str]]:
     """Pairs of the tables [columns] and [values] of a mapping file."""
-    document = input_files.read_toml(path, f"--columns: there is no file {path}")
+    document = files.read_toml(path, f"--columns: there is no file {path}")
     pairs: list[tuple[str, str]] = []
     for table, mark in (("columns", ""), ("values", ":")):
         rows = document.pop(table, {})

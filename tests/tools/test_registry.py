@@ -15,8 +15,7 @@ from diskbook.design.model import TOOLS_OF_SYSTEM, ToolName, Workload
 from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from diskbook.tools import fio, registry
-from diskbook.tools.imported import Imported
-from diskbook.tools.protocol import Tool
+from diskbook.tools.protocol import Imported, Tool
 from diskbook.tools.record import Direction, Load, Measurement, UnusableError
 from support.disturbance import load_sensitive
 from support.fio_jobs import assert_keeps_its_queue, run, run_on_memory

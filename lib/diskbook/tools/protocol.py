@@ -4,13 +4,16 @@ Whatever depends on the tool is asked here: its command and its output, how it f
 gets it, what its files are called, which of its releases may be compared.
 
 `Call` is one call of a measuring tool on a machine.
+
+Tools whose results `diskbook import` reads, and that diskbook itself never runs.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from diskbook.design.model import ToolName, Workload
+from diskbook.facts.errors import UsageError
 from diskbook.facts.units import KIB, MIB
 from diskbook.tools.record import Measurement
 
@@ -144,3 +147,57 @@ class Tool(Protocol):
 
     def log_unit_ns(self, version: str) -> int | None:
         """Return the unit of latencies, in ns, in the logs of that version; None for a tool without logs."""
+
+
+@dataclass(frozen=True)
+class _Nowhere:
+    engine: str = ""
+    target: str = ""
+
+
+_NOT_INSTALLED = Install(version="")
+_ALIKE = Releases()
+_NO_TARGET = _Nowhere()
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A tool as `protocol.Tool` has it, without the parts that run it: these raise UsageError."""
+
+    name: ToolName
+    title: str
+    system: Literal["linux", "windows"] = "linux"
+    fleet: bool = False
+    main: str = ""
+    raw: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    install: Install = _NOT_INSTALLED
+    releases: Releases = _ALIKE
+    prints_mib: bool = False
+    example: Target = _NO_TARGET
+
+    def command(self, *_: Any, **__: Any) -> Job:
+        """Refuse: there is no command.
+
+        Raises UsageError: always.
+        """
+        raise UsageError(f"diskbook reads results of {self.title}, but does not run it; choose another tool")
+
+    prefill = overwrite = command
+
+    def read(self, *_: Any, **__: Any) -> Measurement:
+        """Refuse as `command` does: `diskbook.importing` reads the results."""
+        raise UsageError(f"results of {self.title} are read by 'diskbook import'")
+
+    def version(self, printed: str) -> str:
+        """Return what was printed."""
+        return printed
+
+    def log_unit_ns(self, version: str) -> int | None:
+        """Return None: it writes no logs that are read."""
+        return None
+
+
+ELBENCHO = Imported("elbencho", "elbencho")
+SYSBENCH = Imported("sysbench", "sysbench")
+OTHER = Imported("other", "another tool")
+"""A tool that is not named, as that of a table of results."""

@@ -14,9 +14,9 @@ TOOLS: Mapping[str, Tool] = LazyTable(
         "fio": "diskbook.tools.fio:TOOL",
         "diskspd": "diskbook.tools.diskspd:TOOL",
         "vmfleet": "diskbook.clusters.vmfleet:TOOL",
-        "elbencho": "diskbook.tools.imported:ELBENCHO",
-        "sysbench": "diskbook.tools.imported:SYSBENCH",
-        "other": "diskbook.tools.imported:OTHER",
+        "elbencho": "diskbook.tools.protocol:ELBENCHO",
+        "sysbench": "diskbook.tools.protocol:SYSBENCH",
+        "other": "diskbook.tools.protocol:OTHER",
     },
     "tool",
 )

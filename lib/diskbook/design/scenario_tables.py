@@ -1,6 +1,6 @@
 """A scenario from plain tables, of TOML or a manifest. Checks the form; Azure's rules are `azure_rules`.
 
-Find all mistakes of a scenario at once, though some checks stop at the first one.
+All mistakes of a scenario are found at once, though some checks stop at the first one.
 
 Each round checks the tables and takes out what is wrong: a key, else its row or table. Rows that need what is
 gone go too, without a sentence. So every sentence is about the file as it was written.

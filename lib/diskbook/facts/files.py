@@ -28,6 +28,9 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
 from diskbook.facts.errors import DiskbookError, UsageError, one_line
 from diskbook.facts.units import GIB, MIB
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 _POLL_S = 0.02
 
 
@@ -255,10 +258,6 @@ def _is_wide(content: bytes) -> bool:
     """Whether this is ASCII as UTF-16 without a mark: every second byte of the beginning is zero."""
     head = content[:64]
     return len(head) >= 8 and head[1::2].count(0) > 0.9 * len(head[1::2]) and 0 not in head[::2]
-
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 
 Record = TypeVar("Record", bound="DataclassInstance")

@@ -324,9 +324,6 @@ def _kept_together(text: str) -> str:
     return _COMMAND.sub(lambda command: command[0].replace(" ", _KEPT), bound)
 
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 SIGNIFICANT = 10
 """Significant digits; builds of numpy differ in the sixteenth."""
 

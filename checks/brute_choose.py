@@ -6,6 +6,7 @@ It shares the tables, limits and prices with `diskbook.choose`, and no rule: tho
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
@@ -66,11 +67,20 @@ def answer(need: Need, sizes: Sequence[catalog.VmSize], prices: PriceList, today
 
 
 def _carrying(need: Need, prices: PriceList, stripes: Iterable[Stripe]) -> list[Carrying]:
-    return [
-        (row, _lasting(need, row.limits, _share(need, row.cached)), row.usd(prices))
-        for row in stripes
-        if _carry(need, _share(need, row.cached), row.limits)
-    ]
+    """Stripes that carry the need; of those alike but for their price, the cheapest."""
+    best: dict[tuple[str, bool, int, float], Carrying] = {}
+    for row in stripes:
+        share = _share(need, row.cached)
+        if _carry(need, share, row.limits):
+            lasting, usd = _lasting(need, row.limits, share), row.usd(prices)
+            alike = row.sku, row.cached, row.number, lasting
+            if alike not in best or _rank(usd) < _rank(best[alike][2]):
+                best[alike] = row, lasting, usd
+    return list(best.values())
+
+
+def _rank(usd: float | None) -> float:
+    return math.inf if usd is None else usd
 
 
 def _answer(
@@ -81,7 +91,7 @@ def _answer(
     stripes: Sequence[Carrying],
 ) -> Answer:
     os_disk = _usd(prices, "disk", "E4 LRS" if need.os == "linux" else "E10 LRS")
-    pairs: list[tuple[float, float, int]] = []
+    pairs: dict[tuple[float, int], float] = {}
     cheapest: dict[str, float] = {}
     fitting: set[str] = set()
     for size in sizes:
@@ -95,9 +105,9 @@ def _answer(
                 break
             if each is not None and own is not None:
                 usd = vm_hour.usd * MONTH_H + own + each
-                pairs.append((usd, lasting, level))
+                pairs[lasting, level] = min(usd, pairs.get((lasting, level), math.inf))
                 cheapest[size.name] = min(usd, cheapest.get(size.name, math.inf))
-    return Answer(cheapest, _front(pairs), fitting)
+    return Answer(cheapest, _front([(usd, *rate) for rate, usd in pairs.items()]), fitting)
 
 
 def _on_size(
@@ -164,9 +174,11 @@ def _local(need: Need, size: catalog.VmSize, rows: dict[str, vm_limits.Limit]) -
     return _carry(need, 1.0, own), _lasting(need, own, 1.0)
 
 
-def _carry(need: Need, share: float, limits: Sequence[tuple[float, float]]) -> bool:
-    for (base, burst), demand in zip(limits, (need.iops, need.mb_s), strict=True):
-        peak = share * float(demand.max())
+@lru_cache(maxsize=4096)
+def _carry(need: Need, share: float, limits: tuple[tuple[float, float], ...]) -> bool:
+    seconds_each = need.seconds.tolist()
+    for (base, burst), demand in zip(limits, (need.iops.tolist(), need.mb_s.tolist()), strict=True):
+        peak = share * max(demand)
         if peak <= base:
             continue
         if peak > burst:
@@ -175,8 +187,8 @@ def _carry(need: Need, share: float, limits: Sequence[tuple[float, float]]) -> b
         before = -1.0
         while left != before:  # round after round, until a round leaves the credit as it was
             before = left
-            for rate, seconds in zip(demand, need.seconds, strict=True):
-                if need.iops.size == 1:  # a constant rate above the base drains any credit
+            for rate, seconds in zip(demand, seconds_each, strict=True):
+                if len(demand) == 1:  # a constant rate above the base drains any credit
                     return False
                 left = min(full, left - (share * rate - base) * seconds)
                 if left < -1e-9 * max(1.0, full):
@@ -207,18 +219,20 @@ def _all_bought(need: Need, region: catalog.Region, bought: Sequence[float]) -> 
             yield from _bought(need, flexible, bought)
 
 
+@lru_cache
+def _raised(tier: catalog.DiskTier) -> list[catalog.DiskTier]:
+    """The tier, and those that a Premium disk of its size can be raised to."""
+    premium = [other for other in catalog.disk_tiers() if other.family == "Premium"]
+    if tier not in premium:
+        return [tier]
+    names = [other.tier for other in premium]
+    own, most = names.index(tier.tier), names.index("P50") + 1
+    return premium[own:most] if own < most else premium[own:]
+
+
 def _of_tier(need: Need, tier: catalog.DiskTier, sku: str, count: int) -> Iterator[Stripe]:
-    names = [other.tier for other in catalog.disk_tiers() if other.family == "Premium"]
     premium, large = tier.family == "Premium", tier.up_to_gib > 512
-    raised = [tier]
-    if premium:
-        last = names.index("P50") if names.index(tier.tier) <= names.index("P50") else len(names) - 1
-        raised += [
-            other
-            for other in catalog.disk_tiers()
-            if other.tier in names[names.index(tier.tier) + 1 : last + 1]
-        ]
-    for played in raised:
+    for played in _raised(tier):
         for bursting in (False, True) if premium and large else (False,):
             for plus in (False, True) if large else (False,):
                 iops, mb_s = played.iops, played.mb_s
@@ -246,14 +260,20 @@ def _billed(
         return (disk,)
     pieces = math.ceil(need.block_bytes / (16_384 if tier.family == "Standard" else 262_144))
     share = _share(need, cached) * (min(16, pieces) if played in ("S70", "S80") else pieces) / count
-    base = tier.iops if bursting else 0
-    above = sum(max(0.0, share * rate - base) * s for rate, s in zip(need.iops, need.seconds, strict=True))
-    use = above / float(sum(need.seconds)) * MONTH_H * 3600 / 1e4
+    use = _above(need, share, tier.iops if bursting else 0) * MONTH_H * 3600 / 1e4
     per_hour = {"S4": 450_000, "S6": 858_000, "S70": 93_000_000, "S80": 110_000_000}.get(tier.tier, math.inf)
     use = min(use, MONTH_H * per_hour / 1e4)
     if bursting:
         return disk, ("burst-enablement", redundancy, 1.0), ("burst-transactions", redundancy, use)
     return disk, ("operations", f"{tier.tier} LRS", use)
+
+
+@lru_cache(maxsize=4096)
+def _above(need: Need, share: float, base: float) -> float:
+    """Mean rate beyond a base."""
+    parts = zip(need.iops.tolist(), need.seconds.tolist(), strict=True)
+    above: float = sum(max(0.0, share * rate - base) * seconds for rate, seconds in parts)
+    return above / float(sum(need.seconds))
 
 
 def _bought(need: Need, flexible: catalog.FlexibleSku, steps: Sequence[float]) -> Iterator[Stripe]:

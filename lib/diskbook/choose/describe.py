@@ -83,8 +83,9 @@ def row(candidate: Candidate, need: Need, prices: PriceList, latency: Latency = 
 
 def need_words(need: Need) -> str:
     """Say what is needed, in a line."""
-    rate = f"{need.peak_iops:,.0f} IOPS" if need.constant else f"up to {need.peak_iops:,.0f} IOPS"
-    mean = "" if need.constant else f", {need.mean_iops:,.0f} on average"
+    is_one_rate = len(need.iops) == 1
+    rate = f"{need.peak_iops:,.0f} IOPS" if is_one_rate else f"up to {need.peak_iops:,.0f} IOPS"
+    mean = "" if is_one_rate else f", {need.mean_iops:,.0f} on average"
     wish = f"; the wished p99 of {need.p99_ms:g} ms neither filters nor ranks" if need.p99_ms else ""
     hits = f", a host cache is assumed to answer {percent(need.cache_hits)} of reads" * bool(need.cache_hits)
     return (

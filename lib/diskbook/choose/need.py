@@ -15,6 +15,7 @@ import numpy as np
 from diskbook.design.model import block_bytes
 from diskbook.facts import catalog
 from diskbook.facts.errors import UsageError
+from diskbook.facts.prices import HOURS_A_MONTH
 from diskbook.facts.units import GIB, MB, parse_gib, parse_percent, parse_rate
 
 SURVIVES = ("none", "machine", "zone")
@@ -53,6 +54,12 @@ class Need:
         """Mean size of an I/O."""
         return MB * float((self.mb_s * self.seconds).sum()) / float((self.iops * self.seconds).sum())
 
+    @cached_property
+    def seconds_a_month(self) -> np.ndarray:
+        """Seconds of each interval in a month of repeats."""
+        month: np.ndarray = self.seconds / self.seconds.sum() * (HOURS_A_MONTH * 3600)
+        return month
+
     @property
     def peak_iops(self) -> float:
         """Highest rate."""
@@ -67,11 +74,6 @@ class Need:
     def beyond_cache(self) -> float:
         """Share of I/Os that a host cache would leave to the disk."""
         return 1.0 - self.cache_hits * self.read_share
-
-    @property
-    def constant(self) -> bool:
-        """Whether one rate lasts."""
-        return len(self.iops) == 1
 
 
 def given(

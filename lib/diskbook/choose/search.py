@@ -22,7 +22,7 @@ from diskbook.cost.estimate import Item
 from diskbook.facts import catalog, disk_options, limits as vm_limits, rules
 from diskbook.facts.catalog import EPHEMERAL, VmSize
 from diskbook.facts.limits import CACHED, FLEXIBLE, PREMIUM
-from diskbook.facts.prices import HOURS_A_MONTH, Meter, Price, PriceList
+from diskbook.facts.prices import Meter, Price, PriceList
 from diskbook.facts.rules import DiskAsk
 from diskbook.facts.units import MB
 from diskbook.stats.credit import BURST_S, most_drawn
@@ -30,7 +30,6 @@ from diskbook.stats.credit import BURST_S, most_drawn
 MOST_DISKS = 64
 STEPS = (1, 2, 4)
 """IOPS and MB/s that are bought of Premium SSD v2 and Ultra: what the need takes, and multiples of it."""
-_MONTH_S = HOURS_A_MONTH * 3600
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,8 @@ def usd_a_month(candidate: Candidate, need: Need, prices: PriceList) -> tuple[fl
 def used(disks: Disks, need: Need) -> Iterator[Item]:
     """I/Os of one of the disks that are billed in a month."""
     share = need.beyond_cache if disks.cache != "None" else 1.0
-    seconds = need.seconds / need.seconds.sum() * _MONTH_S
-    yield from estimate.billed_ios(disks.disk, share * need.iops / disks.count, seconds, need.block_bytes)
+    iops = share * need.iops / disks.count
+    yield from estimate.billed_ios(disks.disk, iops, need.seconds_a_month, need.block_bytes)
 
 
 def find(need: Need, prices: PriceList, today: date, sizes: Collection[VmSize] | None = None) -> Found:

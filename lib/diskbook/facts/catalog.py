@@ -295,6 +295,7 @@ def sku_offered(sku: str, region: Region) -> bool:
     return region.ultra if sku == "UltraSSD_LRS" else True
 
 
+@cache
 def tiers_of(sku: str) -> tuple[DiskTier, ...]:
     """Return the tiers of a sized SKU, smallest first; empty for Premium SSD v2 and Ultra."""
     return tuple(tier for tier in disk_tiers() if sku in tier.skus)

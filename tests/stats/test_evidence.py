@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from diskbook.design import schema
-from diskbook.facts.limits import METRICS
+from diskbook.facts.metrics import METRICS
 from diskbook.report.show import tables as show_tables
 from diskbook.stats import evidence, limits, platform as platform_metrics
 from diskbook.stats.compare import compare

@@ -18,7 +18,7 @@ import numpy as np
 from diskbook.choose import trace
 from diskbook.choose.trace import Trace
 from diskbook.facts.errors import DiskbookError, visible
-from diskbook.facts.limits import grain_s
+from diskbook.facts.metrics import grain_s
 
 _RATE = re.compile(
     r"(?P<whose>Data Disk|OS Disk|Temp Disk|Composite Disk|Disk) "

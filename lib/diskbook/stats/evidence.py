@@ -13,7 +13,7 @@ import pandas as pd
 from diskbook.design import grid, held_rate
 from diskbook.design.totals import CELL, measured_rows, rate_kept, trial_keys, trial_totals
 from diskbook.design.vocabulary import CreditState, Provenance
-from diskbook.facts.limits import METRICS
+from diskbook.facts.metrics import METRICS
 from diskbook.facts.units import MB
 from diskbook.stats import expected, platform as platform_metrics
 from diskbook.stats.limits import BY_COLUMN, LIMITS, limit_values

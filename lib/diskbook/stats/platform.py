@@ -15,7 +15,7 @@ import pandas as pd
 
 from diskbook.design import schema
 from diskbook.design.totals import trial_totals
-from diskbook.facts.limits import BY_NAME, METRICS, grain_s
+from diskbook.facts.metrics import BY_NAME, METRICS, grain_s
 from diskbook.facts.units import US_PER_S
 from diskbook.stats.limits import CONSUMED, binding_limit
 

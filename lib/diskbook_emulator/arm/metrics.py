@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diskbook.facts import catalog, limits
-from diskbook.facts.limits import LUN, Metric
+from diskbook.facts import catalog, metrics
+from diskbook.facts.metrics import LUN, Metric
 from diskbook.facts.units import MB, epoch
 from diskbook_emulator.arm.errors import ArmError, bad_request
 from diskbook_emulator.arm.plane import Call, ControlPlane, Reply
@@ -132,19 +132,19 @@ def get_batch(plane: ControlPlane, call: Call) -> Reply:
 
 def _metrics(call: Call) -> list[Metric]:
     """Metrics asked for; each must be one that machines have."""
-    if call.query.get("metricnamespace", "").lower() != limits.NAMESPACE.lower():
-        raise bad_request(f"The metric namespace must be {limits.NAMESPACE}.")
+    if call.query.get("metricnamespace", "").lower() != metrics.NAMESPACE.lower():
+        raise bad_request(f"The metric namespace must be {metrics.NAMESPACE}.")
     names = [name for name in call.query.get("metricnames", "").split(",") if name]
-    if not 1 <= len(names) <= limits.NAMES_A_CALL:
-        raise bad_request(f"Between 1 and {limits.NAMES_A_CALL} metric names must be given.")
+    if not 1 <= len(names) <= metrics.NAMES_A_CALL:
+        raise bad_request(f"Between 1 and {metrics.NAMES_A_CALL} metric names must be given.")
     for name in names:
-        if name.lower() not in limits.BY_NAME:
+        if name.lower() not in metrics.BY_NAME:
             # wording from our knowledge, not read
-            known = ",".join(metric.name for metric in limits.METRICS)
+            known = ",".join(metric.name for metric in metrics.METRICS)
             raise bad_request(
                 f"Failed to find metric configuration for metric: {name}, Valid metrics: {known}"
             )
-    return [limits.BY_NAME[name.lower()] for name in names]
+    return [metrics.BY_NAME[name.lower()] for name in names]
 
 
 def _luns(call: Call, metrics: Iterable[Metric]) -> set[str] | None:
@@ -172,11 +172,11 @@ def _windows(call: Call, least_s: int) -> Windows:
 def _grain_s(interval: str, least_s: int) -> int:
     """Read a grain; one that Azure does not serve is refused, unless the profile has it."""
     try:
-        grain_s = limits.grain_s(interval)
+        grain_s = metrics.grain_s(interval)
     except ValueError:
         raise bad_request(f"Interval '{interval}' is not supported.") from None
-    if grain_s not in (*limits.GRAINS_S, least_s):
-        served = ",".join(_span(grain) for grain in limits.GRAINS_S)
+    if grain_s not in (*metrics.GRAINS_S, least_s):
+        served = ",".join(_span(grain) for grain in metrics.GRAINS_S)
         raise bad_request(f"Invalid time grain duration: {interval}, supported ones are: {served}")
     return grain_s
 
@@ -190,14 +190,14 @@ def _span(seconds: int) -> str:
 
 def _resource_ids(call: Call) -> list[str]:
     resource_ids = call.body.get("resourceids")
-    if not isinstance(resource_ids, list) or not 1 <= len(resource_ids) <= limits.RESOURCES_A_CALL:
-        raise bad_request(f"resourceids must name 1 to {limits.RESOURCES_A_CALL} resources.")
+    if not isinstance(resource_ids, list) or not 1 <= len(resource_ids) <= metrics.RESOURCES_A_CALL:
+        raise bad_request(f"resourceids must name 1 to {metrics.RESOURCES_A_CALL} resources.")
     return [str(item) for item in resource_ids]
 
 
 def _machine(plane: ControlPlane, resource_id: str) -> Resource:
     machine = plane.store.get(resource_id)
-    if machine is None or machine.type.lower() != limits.NAMESPACE.lower():
+    if machine is None or machine.type.lower() != metrics.NAMESPACE.lower():
         raise ArmError(404, "ResourceNotFound", f"The resource '{resource_id}' was not found.")
     return machine
 
@@ -235,8 +235,8 @@ def _of_machine(
     return {
         "starttime": _iso(windows.start),
         "endtime": _iso(windows.end),
-        "interval": limits.interval(windows.grain_s),
-        "namespace": limits.NAMESPACE.lower(),
+        "interval": metrics.interval(windows.grain_s),
+        "namespace": metrics.NAMESPACE.lower(),
         "resourceregion": machine.body.get("location", ""),
         "resourceid": machine.id,
         "value": rows,

@@ -20,7 +20,7 @@ from azure.monitor.querymetrics import MetricsClient
 
 from diskbook.cloud.azure import clients as azure, monitor
 from diskbook.design import schema
-from diskbook.facts import limits as facts_metrics
+from diskbook.facts import metrics as facts_metrics
 from diskbook.facts.errors import DiskbookError
 from diskbook.hosts.ssh import Connection
 from diskbook.results import tables

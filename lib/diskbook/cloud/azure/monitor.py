@@ -16,9 +16,15 @@ from azure.core.exceptions import AzureError
 from diskbook.cloud.azure import refusals
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design.vocabulary import Provenance
-from diskbook.facts import limits as facts_metrics
 from diskbook.facts.errors import DiskbookError
-from diskbook.facts.limits import DISK_METRICS, LUN, MACHINE_METRICS, NAMESPACE, Metric
+from diskbook.facts.metrics import (
+    DISK_METRICS,
+    LUN,
+    MACHINE_METRICS,
+    NAMESPACE,
+    RESOURCES_A_CALL,
+    Metric,
+)
 from diskbook.facts.units import epoch, utc_text
 from diskbook.results.run import Run
 
@@ -213,5 +219,5 @@ def _answers(monitor: _Monitor, request: MetricsRequest) -> Iterator[bytes]:
 
 
 def _batches(machines: Sequence[str]) -> Iterator[Sequence[str]]:
-    for first in range(0, len(machines), facts_metrics.RESOURCES_A_CALL):
-        yield machines[first : first + facts_metrics.RESOURCES_A_CALL]
+    for first in range(0, len(machines), RESOURCES_A_CALL):
+        yield machines[first : first + RESOURCES_A_CALL]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from diskbook.design.vocabulary import CreditState, Label, Verdict
-from diskbook.facts.limits import METRICS
+from diskbook.facts.metrics import METRICS
 from diskbook.stats.gates import Cell, Gate, distinct, failed, farthest, not_assessable, passed
 from diskbook.stats.limits import CONSUMED
 from diskbook.stats.platform import BURSTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from diskbook.facts.limits import grain_s, interval
+from diskbook.facts.metrics import grain_s, interval
 
 
 @pytest.mark.parametrize(

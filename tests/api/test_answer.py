@@ -47,6 +47,7 @@ def test_a_notebook_without_an_answer_is_one_sentence(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.long
 def test_the_headline_is_the_comparison_that_answers() -> None:
     run = db.open_run("sample-zone-disks")
     lead = run.headline

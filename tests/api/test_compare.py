@@ -27,6 +27,7 @@ def log_ratios(run: db.RunResults, arm: str, base: str, metric: str = "lat_mean_
     return np.array((blocks[arm] - blocks[base]).groupby("replicate").mean())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arm", "base", "metric", "exploratory", "exact"),
     [("zrs-z1", "lrs-z1", "lat_mean_ms", False, 1e-9), ("zrs-z1", "lrs-z2", "lat_p99_ms", True, 1e-5)],
@@ -60,12 +61,14 @@ def test_a_capped_latency_is_withheld_with_its_reason(run: db.RunResults) -> Non
     assert (result.gates["status"] != "passed").any()
 
 
+@pytest.mark.long
 def test_a_family_allows_for_the_number_of_comparisons(run: db.RunResults) -> None:
     results = run.compare_all(["zrs-z1", "zrs-z2", "zrs-z3"], base="lrs-z1", **QD1)
     assert [item.arm for item in results] == ["zrs-z1", "zrs-z2", "zrs-z3"]
     assert all(item.exploratory and item.verdict == Verdict.DIFFERENCE for item in results)
 
 
+@pytest.mark.long
 def test_without_some_trials_the_gates_stay_on_and_all_is_exploratory(run: db.RunResults) -> None:
     fewer = run.without("block == 1")
     result = fewer.compare("zrs-z1", "lrs-z1", **QD1)
@@ -77,6 +80,7 @@ def test_without_some_trials_the_gates_stay_on_and_all_is_exploratory(run: db.Ru
     assert capped.verdict == Verdict.CAPPED and capped.exploratory
 
 
+@pytest.mark.long
 def test_the_figures_draw_and_save_themselves(run: db.RunResults, tmp_path: object) -> None:
     axes = run.compare("zrs-z1", "lrs-z1", **QD1).plot()
     assert [text.get_text() for text in axes.texts] == ["EMULATED"] and axes.get_xlabel() == "change, %"
@@ -95,6 +99,7 @@ def test_a_histogram_holds_every_io_of_its_trial(run: db.RunResults) -> None:
     assert "disk limit of 5,000 IOPS" in run.why("zrs-z1", "randwrite-qd256")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -52,6 +52,7 @@ def test_each_change_takes_at_most_four_lines(number: int, part: str) -> None:
     assert part in changes()[number] and len(changes()[number].splitlines()) <= 4
 
 
+@pytest.mark.long
 def test_leaving_out_a_block_and_another_pair_are_exploratory(names: dict[str, Any]) -> None:
     fewer, other = (value_of(code, names) for code in changes()[1:3])
     assert 1 not in set(fewer.blocks["block"]) and "without block == 1" in fewer.exploratory
@@ -87,6 +88,7 @@ def test_two_runs_are_pooled(names: dict[str, Any], tmp_path: Path) -> None:
     assert len(pooled.runs) == 2 and "fewer than 3 runs" in pooled.runs_like_these.reason
 
 
+@pytest.mark.long
 def test_there_is_a_card_per_run_and_a_link_to_every_notebook() -> None:
     shown = cards()
     for name in db.runs().index:

@@ -54,6 +54,7 @@ def coverage(rng: np.random.Generator, between: float, replicates: Sequence[int]
     return tuple(held / 2000)  # type: ignore[return-value]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("replicates", [(3, 3, 3), (3, 3, 3, 3, 3), (2, 5, 3, 3, 4)])
 @pytest.mark.parametrize("between", [0.0, 0.01, 0.03])
 def test_both_intervals_hold_their_truth(between: float, replicates: tuple[int, ...]) -> None:
@@ -65,6 +66,7 @@ def test_both_intervals_hold_their_truth(between: float, replicates: tuple[int, 
         assert like_these > 0.92
 
 
+@pytest.mark.long
 def test_a_copy_under_another_name_counts_once(tmp_path: Path) -> None:
     first, other = copies(tmp_path, 2)
     renamed = tmp_path / "renamed"
@@ -78,6 +80,7 @@ def test_a_copy_under_another_name_counts_once(tmp_path: Path) -> None:
         db.pool([first, renamed])
 
 
+@pytest.mark.long
 def test_a_pool_shows_its_runs_components_and_what_would_change_it(tmp_path: Path) -> None:
     result = db.pool(copies(tmp_path, 3)).compare(*KEY, workload="randwrite-qd1")
     why = result.components.set_index("component")["why"]
@@ -90,6 +93,7 @@ def test_a_pool_shows_its_runs_components_and_what_would_change_it(tmp_path: Pat
     assert sum(len(line.get_xdata()) == 2 and line.get_color() == "grey" for line in lines) >= 3
 
 
+@pytest.mark.long
 def test_runs_of_one_name_and_day_are_told_apart(tmp_path: Path) -> None:
     first, second = copies(tmp_path, 2)
     trials = pd.read_parquet(second / "trials.parquet")

@@ -20,6 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return campaigns.half_done(tmp_path)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["night", "batch-night", "somewhere/night.toml", ""])
 def test_a_batch_is_found_by_name_file_and_folder(folder: Path, name: str) -> None:
     read = outcome.read(name or str(folder))

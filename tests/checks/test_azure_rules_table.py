@@ -47,6 +47,7 @@ def ready(plane: Plane, rule: Rule) -> None:
         assert status < 300, (request.words(), answer)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", RULES, ids=NAMES)
 def test_a_request_that_breaks_a_rule_is_refused_and_its_neighbour_is_not(plane: Plane, rule: Rule) -> None:
     ready(plane, rule)

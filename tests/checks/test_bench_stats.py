@@ -12,6 +12,7 @@ from diskbook.stats.compare import compare
 from diskbook.stats.gates.plan import Plan
 
 
+@pytest.mark.long
 def test_cells_and_trials_are_as_many_as_said() -> None:
     trials, series, items = bench_stats.made_up_trials()
     assert trials.groupby(["arm", "workload"]).size().tolist() == [96] * 60

@@ -10,6 +10,7 @@ SETTINGS = prose.read_settings()
 ENFORCED = [document for document in prose.documents() if document.group in SETTINGS["limits"]["enforced"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("document", ENFORCED, ids=lambda document: document.name)
 def test_prose_keeps_its_limits(document: prose.Prose) -> None:
     assert not list(prose.faults(document, SETTINGS)), f"python -m checks.prose {document.name}"

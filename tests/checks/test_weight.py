@@ -13,6 +13,7 @@ def module(name: str, text: str = "", file: str = "x.py") -> weight.Module:
     return weight.Module(name, Path(file), text)
 
 
+@pytest.mark.long
 def test_every_package_keeps_to_its_budget() -> None:
     known = weight.modules()
     assert weight.exceeded(weight.lines_by_package(known), weight.limits()) == []

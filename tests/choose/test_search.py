@@ -28,12 +28,14 @@ def _need(iops: str = "3000", block: str = "8K", **wishes: object) -> Need:
     return needs.given(iops, block, None, "70%", "1TiB", **wishes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, 200, 20))
 def test_the_choice_equals_an_independent_loop(first: int) -> None:
     wrong = {seed: found for seed in range(first, first + 20) if (found := brute_choose.disagreements(seed))}
     assert not wrong
 
 
+@pytest.mark.long
 def test_sums_of_the_arrays_are_those_of_the_bill() -> None:
     prices = ask.prices_of("westeurope")
     trace = Need(np.array([500.0, 9000.0]), np.array([4.0, 80.0]), np.array([600.0, 60.0]), 500)
@@ -93,6 +95,7 @@ def test_a_burst_is_followed_until_its_credit_is_gone() -> None:
     assert not candidate.carries(without)
 
 
+@pytest.mark.long
 def test_an_emulated_latency_is_never_shown_and_a_wish_changes_nothing() -> None:
     need = _need()
     wished = replace(need, p99_ms=0.1)
@@ -102,6 +105,7 @@ def test_an_emulated_latency_is_never_shown_and_a_wish_changes_nothing() -> None
     assert words == "p99 not measured (sample-zone-disks is emulated)"
 
 
+@pytest.mark.long
 def test_a_measured_p99_is_shown_with_its_interval_and_run(tmp_path: Path) -> None:
     (run,) = copies(tmp_path, 1)
     manifest = json.loads((run / "manifest.json").read_text())
@@ -188,6 +192,7 @@ def test_a_mistake_is_one_sentence(given: dict[str, str], sentence: str) -> None
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("wishes", "sentence"),
     [
@@ -202,10 +207,12 @@ def test_what_cannot_be_had_is_told_with_the_nearest_that_can(wishes: dict[str, 
     assert sentence in answer.nearest
 
 
+@pytest.mark.long
 def test_a_rate_beyond_every_machine_is_told() -> None:
     assert "the rate is too high" in ask.ask(iops="5000000", block_size="4K", size="1TiB").nearest
 
 
+@pytest.mark.long
 def test_the_text_and_the_record_say_the_same() -> None:
     answer = ask.ask(iops="3000", block_size="8K", size="1TiB", current="E2as_v5+2xP30", why="D4s_v5+P30")
     text, record = answer.text(), answer.record()

@@ -129,6 +129,7 @@ def test_run_refuses_what_it_cannot_do(words: list[str], said: str) -> None:
     assert said in f"{done.output}{done.exception}" and done.exit_code
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [["figures", "sample-zone-disks", "--only", "all-trials"], ["site"]])
 def test_a_file_in_the_way_ends_in_one_sentence(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()

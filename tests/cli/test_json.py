@@ -31,6 +31,7 @@ def printed(words: Sequence[str]) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("record", ASKED)
 def test_a_command_prints_its_record(record: type[documents.Document]) -> None:
     content = printed(ASKED[record])

@@ -15,6 +15,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, *words: str) -> list[str]:
     return CliRunner().invoke(cli.cli, words, catch_exceptions=False).output.splitlines()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", ["disk-options", "s2d-azure"])
 def test_a_plan(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = printed(monkeypatch, "plan", scenario, "--preset", "full", "--half-width", "2%", "--effect", "5%")
@@ -26,6 +27,7 @@ def test_a_plan(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(line.startswith("    ") for line in table if line not in whole)  # names that go on
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [(), ("--protocol",)])
 def test_a_diagnosis(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     lines = printed(monkeypatch, "why", "sample-zone-disks", *words)

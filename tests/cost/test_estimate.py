@@ -361,6 +361,7 @@ def test_the_volumes_scenario_costs_less_than_50_usd_a_replicate() -> None:
     assert full.usd * cost_estimate.MARGIN > scenario.design.max_cost_usd
 
 
+@pytest.mark.long
 def test_nested_resiliency_is_bounded_and_full_asks_for_more() -> None:
     scenario = scenarios.load("nested-resiliency", "standard")
     estimate = budget.estimated(scenario, None, HALF_A_DAY, TODAY)

@@ -140,6 +140,7 @@ ATTACH_RULES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rule", "field", "disk", "machine", "cache"), ATTACH_RULES)
 def test_an_attach_rule(
     plane: World, rule: str, field: str, disk: dict[str, Any], machine: dict[str, Any], cache: str

@@ -55,6 +55,7 @@ def test_names_are_unique_and_positions_count_up() -> None:
         assert [trial.position for trial in block.trials] == list(range(1, len(block.trials) + 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_arms", [2, 3, 5, 15])
 def test_of_any_two_arms_each_leads_in_half_of_the_blocks(n_arms: int) -> None:
     for blocks, replicates in itertools.product(range(1, 7), [1, 2, 3, 5]):

@@ -37,6 +37,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("answer", questions.every(), ids=lambda answer: answer.slug)
 def test_an_answer_has_its_numbers_and_says_who_measured(answer: questions.Answer) -> None:
     """Recomputed independently from the authors' raw files (sources and commits: source.toml)."""
@@ -54,6 +55,7 @@ def test_an_answer_has_its_numbers_and_says_who_measured(answer: questions.Answe
         assert (paths.POSTS / name).read_bytes() == files[name], "run 'make format'"
 
 
+@pytest.mark.long
 def test_what_nobody_published_has_a_run_with_hours_and_dollars() -> None:
     table = unpublished.questions().set_index("article")
     assert list(table.index) == ["zone-disks", "shared-zrs", "disk-options", "s2d-azure", "nested-resiliency"]
@@ -68,6 +70,7 @@ def e10(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return importer.write_run(public.plan("cloud-storage-bench-2026", name)).run.folder
 
 
+@pytest.mark.long
 def test_the_run_of_a_set_leads_with_its_answer(e10: Path) -> None:
     a = analyse(str(e10))
     answer = of_run.answer_of(a)
@@ -79,6 +82,7 @@ def test_the_run_of_a_set_leads_with_its_answer(e10: Path) -> None:
     assert of_run.pictures(a)[0].slug == answer.slug
 
 
+@pytest.mark.long
 def test_emulated_runs_stand_beside_no_others(e10: Path, tmp_path: Path) -> None:
     """Compare and pool refuse them; the site gives them tables of their own."""
     sample = paths.RUNS / "sample-zone-disks"
@@ -116,6 +120,7 @@ def test_claims_of_publications_have_a_verdict_and_a_computed_figure() -> None:
         assert figure in whys
 
 
+@pytest.mark.long
 def test_caps_that_others_saw_stand_beside_documented_ones(e10: Path) -> None:
     (cap,) = seen.caps("Standard_D16s_v3")
     assert (

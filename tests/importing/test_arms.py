@@ -110,6 +110,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "version"), KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_version_x_format_x_layout(tmp_path: Path, kind: str, version: str, layout: str) -> None:
@@ -368,6 +369,7 @@ def zone_disks(base: Path) -> None:
     write(base / "lrs-z1" / "run1" / "odd", "fio-json", "3.36", odd)
 
 
+@pytest.mark.long
 def test_a_scenario_is_mapped_onto_and_what_does_not_map_is_named(tmp_path: Path) -> None:
     zone_disks(tmp_path / "in")
     made = importer.make([str(tmp_path / "in")], f"{tmp_path}/run", Settings(scenario="zone-disks"))

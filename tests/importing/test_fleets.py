@@ -88,6 +88,7 @@ def test_words_and_groups_of_sweeps_tell_arms_apart(tmp_path: Path) -> None:
     assert set(rows(by_folder).groupby("workload")["block"].nunique()) == {2}
 
 
+@pytest.mark.long
 def test_another_analysis_may_be_named(tmp_path: Path) -> None:
     made = make(tmp_path, sweep(tmp_path / "two-way"), analysis="s2d-azure")
     assert made.run.manifest["scenario"]["scenario"]["analysis"] == "s2d-azure"

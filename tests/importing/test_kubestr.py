@@ -62,6 +62,7 @@ def listed(item: dict[str, Any]) -> dict[str, Any]:
     return {**item, "Raw": {**item["Raw"], "result": [item["Raw"]["result"]]}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [lambda item: item, listed, lambda item: [item], lambda item: item["Raw"]])
 def test_storage_classes_are_arms(tmp_path: Path, shape: Any) -> None:
     for name, sku, iops in (("lrs", "Premium_LRS", 500.0), ("zrs", "Premium_ZRS", 510.0)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from diskbook.importing import run as importer, terminal as import_text
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
@@ -23,6 +25,7 @@ def held(place: Path, *rates: int) -> Imported:
     return importer.make([str(place)], f"{place}-run", Settings())
 
 
+@pytest.mark.long
 def test_three_rates_make_a_curve(tmp_path: Path) -> None:
     a = analyse(held(tmp_path / "a", 500, 2500, 4500).run)
     assert a.load_curve is not None and a.load_curve.data["rate_offered"].tolist() == [500, 2500, 4500]

@@ -57,6 +57,7 @@ def test_logs_of_two_results_are_not_mixed(tmp_path: Path) -> None:
     assert len(planned.entries) == 2 and series == {4000, 5000}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("factor", [0.5, 2.0, 1.0])
 @pytest.mark.parametrize("of_series", [False, True])
 def test_a_file_that_contradicts_itself_stands_first(tmp_path: Path, factor: float, of_series: bool) -> None:

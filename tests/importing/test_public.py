@@ -48,6 +48,7 @@ def test_a_source_says_whose_it_is_and_names_every_column(name: str) -> None:
     assert ("run" in dataset.source) == (name in ROWS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ROWS)
 def test_a_run_keeps_its_source_and_every_row(runs: dict[str, Run], name: str) -> None:
     a = analyse(runs[name])
@@ -56,6 +57,7 @@ def test_a_run_keeps_its_source_and_every_row(runs: dict[str, Run], name: str) -
     assert a.provenance == "imported"
 
 
+@pytest.mark.long
 def test_the_caps_of_temporary_disks_are_those_that_azure_documents(runs: dict[str, Run]) -> None:
     """Plateaus at 16 threads, in 10^6 bytes/s, and the documented limits (docs of the sizes)."""
     cells = analyse(runs["cockroach-2019"]).cells.set_index(["arm", "workload"])
@@ -65,6 +67,7 @@ def test_the_caps_of_temporary_disks_are_those_that_azure_documents(runs: dict[s
         assert cells.loc[(arm, "fsync-write-32k-t1"), "label"] == Label.BELOW_CAP
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("size", "change_pct"),
     [("d16s-v3", -29.6), ("f16s-v2", -9.8), ("ds5-v2", 9.3), ("e16s-v3", 7.9), ("h16r", -3.7)],
@@ -84,6 +87,7 @@ def test_two_machines_of_a_size_differ_and_no_verdict_is_given(
     assert list(write.these_disks.ci_pct) == pytest.approx(list(expected), abs=0.01)  # wider by rounding
 
 
+@pytest.mark.long
 def test_the_burst_of_an_e10_holds_its_reads(runs: dict[str, Run]) -> None:
     cells = analyse(runs["cloud-storage-bench-2026"]).cells.set_index(["arm", "workload"])
     for load in ("read-64k-t4", "read-64k-t16"):
@@ -92,6 +96,7 @@ def test_the_burst_of_an_e10_holds_its_reads(runs: dict[str, Run]) -> None:
     assert cells.loc[("e10-sweep", "read-64k-t1"), "label"] == Label.BELOW_CAP
 
 
+@pytest.mark.long
 def test_writes_that_the_guest_serialises_are_no_cap(runs: dict[str, Run]) -> None:
     """440 to 539 IOPS at every depth: 499 at 16 threads is the E10's limit of 500 by chance alone."""
     cells = analyse(runs["cloud-storage-bench-2026"]).cells.set_index(["arm", "workload"])
@@ -102,6 +107,7 @@ def test_writes_that_the_guest_serialises_are_no_cap(runs: dict[str, Run]) -> No
     assert cells.loc[("e10-sweep", "read-16m-t4"), "label"] == Label.CAPPED
 
 
+@pytest.mark.long
 def test_latencies_that_nobody_recorded_are_no_evidence(runs: dict[str, Run]) -> None:
     cells = analyse(runs["aks-fio-2022"]).cells
     assert cells["lat_mean_ms"].isna().all()
@@ -146,6 +152,7 @@ def test_options_that_do_not_go_together_cost_a_sentence(
     assert ended.value.code == 2 and sentence in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_command_makes_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -188,6 +188,7 @@ def test_repeats_are_blocks_in_order_of_time(tmp_path: Path) -> None:
     assert set(trials["status"]) == {"ok"}
 
 
+@pytest.mark.long
 def test_arms_by_what_the_user_says(tmp_path: Path) -> None:
     one = put(tmp_path / "a", SAMPLES / "diskspd" / "v2.2-rand-w30-L-D.xml", "lrs.xml")
     two = put(tmp_path / "b", SAMPLES / "diskspd" / "v2.2-rand-w30-L-D.xml", "zrs.xml")
@@ -248,6 +249,7 @@ def two_disks(tmp_path_factory: pytest.TempPathFactory) -> Imported:
     return importer.make(two_arms(base / "in", (1, 4)), f"{base}/run", Settings(arms_by="folder"))
 
 
+@pytest.mark.long
 def test_arms_are_compared_and_littles_law_is_checked(two_disks: Imported) -> None:
     found = analysis_run.analyse(two_disks.run)
     table = found.comparisons
@@ -262,6 +264,7 @@ def test_arms_are_compared_and_littles_law_is_checked(two_disks: Imported) -> No
     assert len(found.percentiles)
 
 
+@pytest.mark.long
 def test_arms_that_are_said_to_share_a_machine_are_judged(two_disks: Imported, tmp_path: Path) -> None:
     paths_ = [str(Path(two_disks.run.folder).parent / "in")]
     made = importer.make(paths_, f"{tmp_path}/run", Settings(arms_by="folder", same_machine=True))
@@ -270,6 +273,7 @@ def test_arms_that_are_said_to_share_a_machine_are_judged(two_disks: Imported, t
     assert set(these["pairing"]) == {"same-machine"} and set(these["verdict"]) == {"difference"}
 
 
+@pytest.mark.long
 def test_a_deep_load_alone_says_nothing_about_latency(tmp_path: Path) -> None:
     """Whether a disk is behind 1.5 times the latency, or a limit, takes a single I/O to tell."""
     settings = Settings(arms_by="folder", same_machine=True)
@@ -305,6 +309,7 @@ def test_machines_that_files_name_decide_the_pairing(tmp_path: Path) -> None:
     assert not (tmp_path / "run-said").exists()
 
 
+@pytest.mark.long
 def test_without_limits_it_is_not_known_which_binds(two_disks: Imported) -> None:
     text = why_text.of_run(str(two_disks.run.folder))
     assert "unknown: 4 of 4 cells" in text
@@ -319,6 +324,7 @@ def test_with_limits_named_they_are_in_force(tmp_path: Path) -> None:
     assert set(trials["vm_size"]) == {"standard_d4as_v4"}
 
 
+@pytest.mark.long
 def test_a_size_that_no_table_has_stops_nothing(tmp_path: Path) -> None:
     made = make(tmp_path, FIO, disk_sku="Premium_LRS", size_gib=1024, vm_size="Standard_D4as_v44")
     assert "did you mean 'Standard_D4as_v4'? The machine's limits are not taken" in made.flags[0]
@@ -330,6 +336,7 @@ def test_a_size_that_no_table_has_stops_nothing(tmp_path: Path) -> None:
     assert "it lacks --vm-iops and --vm-mb-s" in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{"bs": "4k"}, {"bssplit": "4k/90:8k/10"}, {"bs": "4k", "verify": "0"}])
 def test_the_rate_in_bytes_is_that_of_the_file(tmp_path: Path, options: dict[str, str]) -> None:
     """Never IOPS x the block size asked for."""
@@ -460,6 +467,7 @@ def test_a_packed_file_and_one_that_is_cut(tmp_path: Path) -> None:
     assert sha256 == hashlib.sha256(FIO.read_bytes()).hexdigest()
 
 
+@pytest.mark.long
 def test_on_the_command_line(tmp_path: Path, diskbook: Callable[..., tuple[int, str, str]]) -> None:
     base = tmp_path / "in"
     put(base, FIO)
@@ -522,6 +530,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Imported:
     return importer.make([str(base / "in")], f"{base}/run", Settings(arms_by="folder"))
 
 
+@pytest.mark.long
 def test_names_of_any_bytes_are_imported_and_steer_nothing(hostile: Imported) -> None:
     assert len(hostile.arms) == len(HOSTILE_NAMES) and not hostile.refused
     assert is_visible(import_text.text(hostile), LINES)
@@ -544,6 +553,7 @@ def texts_of(node: Any) -> Iterator[str]:
         yield node
 
 
+@pytest.mark.long
 def test_names_of_any_bytes_are_drawn_as_they_are(hostile: Imported, tmp_path: Path) -> None:
     analysis = analysis_run.analyse(hostile.run)
     picture = import_text.tail(analysis)

@@ -101,6 +101,7 @@ def by_case(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return dict(zip(cases, by_arm.values(), strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_named(by_case: dict[str, list[str]], case: str) -> None:
     words = WRONG[case][2]
@@ -112,6 +113,7 @@ def test_what_only_looks_odd_is_not(by_case: dict[str, list[str]], case: str) ->
     assert by_case[case] == []
 
 
+@pytest.mark.long
 def test_doubts_come_first_wherever_a_run_is_shown(tmp_path: Path) -> None:
     made = imported(tmp_path, write(tmp_path / "x.json", entry(mean_ms=0.008)))
     text = import_text.text(made).splitlines()
@@ -122,6 +124,7 @@ def test_doubts_come_first_wherever_a_run_is_shown(tmp_path: Path) -> None:
     assert "own concurrency" not in why_text.of_run(str(made.run.folder))
 
 
+@pytest.mark.long
 def test_a_sound_import_says_nothing_first_and_its_report_that_all_agrees(tmp_path: Path) -> None:
     made = imported(tmp_path, write(tmp_path / "x.json", entry()))
     assert HEAD not in import_text.text(made) and HEAD not in why_text.of_run(str(made.run.folder))
@@ -147,6 +150,7 @@ def test_equal_rates_at_depth_1_and_128_are_a_likely_cap_and_no_concurrency(tmp_
     assert "own concurrency" not in words
 
 
+@pytest.mark.long
 def test_rates_that_grow_with_depth_are_no_cap(tmp_path: Path) -> None:
     made = imported(tmp_path, *at_depths(tmp_path, {1: 700.0, 8: 5000.0}), arms_by="target")
     words = why_text.of_run(str(made.run.folder))
@@ -154,6 +158,7 @@ def test_rates_that_grow_with_depth_are_no_cap(tmp_path: Path) -> None:
     assert "700 IOPS, set by the tool's own concurrency" in words
 
 
+@pytest.mark.long
 def test_no_cause_is_said_of_a_single_load_whose_limits_nobody_knows(tmp_path: Path) -> None:
     made = imported(tmp_path, *at_depths(tmp_path, {1: 700.0}), arms_by="target")
     words = why_text.of_run(str(made.run.folder))
@@ -162,6 +167,7 @@ def test_no_cause_is_said_of_a_single_load_whose_limits_nobody_knows(tmp_path: P
     assert "--disk-sku" in line and "--size-gib" in line and "--vm-size" in line
 
 
+@pytest.mark.long
 def test_limits_given_to_the_import_are_kept(tmp_path: Path) -> None:
     files = at_depths(tmp_path, {1: 700.0, 128: 5010.0})
     made = imported(tmp_path, *files, arms_by="target", disk_iops=5000.0, disk_mb_s=200.0, vm_iops=6400.0)
@@ -173,6 +179,7 @@ def test_limits_given_to_the_import_are_kept(tmp_path: Path) -> None:
     assert "it lacks" not in words
 
 
+@pytest.mark.long
 def test_limits_given_to_why_hold_for_that_answer_alone(tmp_path: Path) -> None:
     made = imported(tmp_path, *at_depths(tmp_path, {1: 700.0, 128: 5010.0}), arms_by="target")
     kept = {path.name: path.read_bytes() for path in made.run.folder.iterdir() if path.is_file()}

@@ -40,6 +40,7 @@ def put(tmp_path: Path, text: str, name: str = "results.csv") -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_rows_become_trials_with_scaled_latencies(tmp_path: Path, delimiter: str) -> None:
     rows = imported(tmp_path, put(tmp_path, ROWS.replace(",", delimiter)), f"{COLUMNS},block=run")
@@ -50,6 +51,7 @@ def test_rows_become_trials_with_scaled_latencies(tmp_path: Path, delimiter: str
     assert rows["lat_p99_ms"].isna().all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["parquet", "xlsx"])
 def test_parquet_and_excel_hold_the_same(tmp_path: Path, ending: str) -> None:
     frame = pd.read_csv(put(tmp_path, ROWS))
@@ -85,6 +87,7 @@ def test_a_mapping_file_has_columns_and_values(tmp_path: Path) -> None:
     assert set(rows["direction"]) == {"write"}
 
 
+@pytest.mark.long
 def test_a_replicate_column_makes_replicates_and_a_host_does(tmp_path: Path) -> None:
     by_column = imported(tmp_path, put(tmp_path, ROWS), f"{COLUMNS},replicate=run")
     assert set(by_column["replicate"]) == {1, 2, 3} and set(by_column["block"]) == {1}

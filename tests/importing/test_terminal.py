@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from diskbook.importing import run as importer, terminal as import_text
 from diskbook.importing.scenario import Settings
 from diskbook.report.analysis import protocol
@@ -21,6 +23,7 @@ def made_of(tmp_path: Path, *arms: str) -> importer.Imported:
     return importer.make([str(tmp_path / arm) for arm in arms], f"{tmp_path}/run", Settings())
 
 
+@pytest.mark.long
 def test_an_import_is_open_and_says_what_is_missing(tmp_path: Path) -> None:
     made = made_of(tmp_path, "a", "b")
     a = analyse(made.run)
@@ -36,6 +39,7 @@ def test_an_import_of_one_arm_has_nothing_to_be_closed(tmp_path: Path) -> None:
     assert "no comparison is named, so nothing is closed or open" in import_text.text(made_of(tmp_path, "a"))
 
 
+@pytest.mark.long
 def test_what_the_results_say_comes_first_and_each_remark_once(tmp_path: Path) -> None:
     made = made_of(tmp_path, "a", "b")
     lines = import_text.text(made).splitlines()

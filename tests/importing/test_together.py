@@ -30,6 +30,7 @@ def pods(base: Path, pattern: str, clients: int = 10, passes: int = 3) -> None:
 PATTERNS = ["{n}/x{run}", "pod-{n}/run{run}", "run{run}/client-{id}/x", "fio-{id}-{run}", "x_{n}_run{run}"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_clients_are_one_trial(tmp_path: Path, pattern: str) -> None:
     pods(tmp_path / "in", pattern)

@@ -125,6 +125,7 @@ def test_an_option_that_is_the_same_within_each_arm_is_no_load(tmp_path: Path) -
     assert set(cells(plan(tmp_path / "in"))) == {(arm, "randread-4k-qd4") for arm in ("lrs", "zrs")}
 
 
+@pytest.mark.long
 def test_repeats_that_do_not_agree_stand_first_and_uncut(tmp_path: Path) -> None:
     for depth, number in itertools.product(range(1, 50), (1, 2)):
         result = Result(iops=1000 * number, depth=depth, began=later(minutes=10 * number))

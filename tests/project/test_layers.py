@@ -51,6 +51,7 @@ def test_every_contract_is_kept() -> None:
     assert "0 broken" in done.stdout
 
 
+@pytest.mark.long
 def test_modules_are_imported_at_the_top() -> None:
     by_module = {
         str(path.relative_to(paths.ROOT)): list(lazy_imports(path.read_text("utf-8"))) for path in MODULES

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+import pytest
+
 from diskbook.facts import paths
 
 FOLDERS = ("lib/diskbook", "lib/diskbook_emulator", "checks")
@@ -42,6 +44,7 @@ def problems(text: str) -> list[str]:
     return [*empty_names(tree), *long_functions(tree, text.splitlines())]
 
 
+@pytest.mark.long
 def test_names_say_something_and_functions_are_short() -> None:
     by_module = {str(path.relative_to(paths.ROOT)): problems(path.read_text("utf-8")) for path in MODULES}
     assert len(by_module) > 500

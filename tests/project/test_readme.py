@@ -58,6 +58,7 @@ def test_the_scenario_is_one(tmp_path: Path, path: Path) -> None:
     assert [arm.name for arm in scenario.arm] == ["small", "large"] and len(scenario.comparison) == 1
 
 
+@pytest.mark.long
 def test_the_table_is_what_the_sample_run_says() -> None:
     run = db.open_run("sample-zone-disks")
     rows = re.findall(r"^\| `(\S+)`: [^|]+\|(.+)\|$", TEXT, re.MULTILINE)

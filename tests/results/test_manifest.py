@@ -55,6 +55,7 @@ COMMANDS: dict[str, Callable[[Path], tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_goes_on_without_the_odd_ones_and_names_each(command: str, mixed: Path) -> None:
     done = CliRunner().invoke(cli.cli, COMMANDS[command](mixed), catch_exceptions=False)

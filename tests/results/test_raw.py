@@ -35,6 +35,7 @@ def test_a_fleet_is_one_trial_and_its_machines_have_a_table(run: Run) -> None:
     assert not built.series.empty and not built.bins.empty
 
 
+@pytest.mark.long
 def test_the_table_is_written_and_read_back(run: Run, tmp_path: Path) -> None:
     built = store_tables.rebuilt(run)
     assert (run.folder / "fleet.parquet").exists()

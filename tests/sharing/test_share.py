@@ -71,6 +71,7 @@ def _held(content: bytes) -> dict[str, str]:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, len(REPLACED), 8), ids=lambda first: list(REPLACED)[first])
 def test_no_planted_form_of_a_secret_survives(first: int, tmp_path: Path) -> None:
     """Five secrets of a run in ninety forms, eight at a time, in some twenty places each: none is left."""
@@ -86,6 +87,7 @@ def test_no_planted_form_of_a_secret_survives(first: int, tmp_path: Path) -> Non
         assert not any(f'"{part.casefold()}"' in told for part in text.split("\n") if len(part) > 3)
 
 
+@pytest.mark.long
 def test_a_secret_that_looks_like_a_number_refuses_the_run(tmp_path: Path) -> None:
     run = short_run(tmp_path / "planted", trials=2)
     _plant(run, [bare(text) for text in SECRETS.values()])
@@ -101,6 +103,7 @@ def test_what_no_rule_can_replace_is_refused_with_file_and_line(tmp_path: Path) 
         share.prepare(run)
 
 
+@pytest.mark.long
 def test_a_secret_over_several_fields_is_refused_with_file_and_line(tmp_path: Path) -> None:
     """Words spread over fields that may each stay are only seen when they are joined."""
     run = short_run(tmp_path / "arms")
@@ -109,6 +112,7 @@ def test_a_secret_over_several_fields_is_refused_with_file_and_line(tmp_path: Pa
         share.prepare(run)
 
 
+@pytest.mark.long
 def test_the_same_run_gives_the_same_bytes_and_its_tables_stay(tmp_path: Path) -> None:
     run = short_run(tmp_path / "mine")
     prepared = share.prepare(run, by="A. Author, 2026")
@@ -125,6 +129,7 @@ def test_the_same_run_gives_the_same_bytes_and_its_tables_stay(tmp_path: Path) -
     assert made.bins.equals(own.bins)
 
 
+@pytest.mark.long
 def test_the_page_shows_what_was_replaced_and_every_text_that_is_left(tmp_path: Path) -> None:
     page = share.prepare(short_run(tmp_path / "mine")).page
     assert "10.0.0.5 -> 198.1" in page and "rg-northwind-prod -> x-" in page
@@ -139,6 +144,7 @@ def test_what_was_imported_or_has_no_trials_is_not_shared(tmp_path: Path) -> Non
         share.prepare(short_run(tmp_path / "b", trials=0))
 
 
+@pytest.mark.long
 def test_a_time_in_a_message_is_no_secret(tmp_path: Path) -> None:
     """A clock time stands in many places, so one that was replaced elsewhere refuses no run."""
     run = short_run(tmp_path / "mine")

@@ -112,6 +112,7 @@ HOSTILE: dict[str, tuple[Callable[[Files], bytes], str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_bundle_is_refused_in_one_sentence_and_leaves_nothing(
     kind: str, files: Files, tmp_path: Path
@@ -127,6 +128,7 @@ def test_a_hostile_bundle_is_refused_in_one_sentence_and_leaves_nothing(
     ]
 
 
+@pytest.mark.long
 def test_a_run_on_a_cluster_is_shared_with_its_counters(tmp_path: Path) -> None:
     """DiskSpd's XML, what it said besides, and counters by volume and node; adapters have pseudonyms."""
     prepared = share.prepare(short_run(tmp_path / "mine", 1, of="s2d-azure"))
@@ -138,6 +140,7 @@ def test_a_run_on_a_cluster_is_shared_with_its_counters(tmp_path: Path) -> None:
     assert "hyper-v" not in counters and r"network interface(x-" in counters
 
 
+@pytest.mark.long
 def test_archives_of_a_fleet_are_not_shared(tmp_path: Path) -> None:
     run = short_run(tmp_path / "mine", 1, of="nested-resiliency")
     with pytest.raises(
@@ -207,6 +210,7 @@ def test_the_report_of_a_shared_run_is_the_same_but_for_pseudonyms(tmp_path: Pat
     assert origin in pages[1] and pages[0] == pages[1].replace(origin, "</p>")
 
 
+@pytest.mark.long
 def test_the_site_shows_shared_runs_with_origin_and_those_left_aside_with_the_reason(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

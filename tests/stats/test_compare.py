@@ -137,6 +137,7 @@ def test_equal_disks_of_unknown_credit_do_not_differ() -> None:
         assert table["warnings"].str.contains("credit was drawn and its state is not known").all()
 
 
+@pytest.mark.long
 def test_verdicts_equivalent_inconclusive_difference() -> None:
     def verdict(latency: float, blocks: int = 6, noise: float = 0.01, family: str = "exploratory") -> str:
         truth = synthetic.Truth(
@@ -153,6 +154,7 @@ def test_verdicts_equivalent_inconclusive_difference() -> None:
     assert verdict(1.6, family="control") == "difference"
 
 
+@pytest.mark.long
 def test_headline_is_adjusted_by_holm_and_the_rest_apart(run) -> None:
     table = compare(run[0], synthetic.comparisons(), run[2], {}).table
     headline = table[(table["family"] == "headline") & (table["scope"] == "these disks")]
@@ -172,6 +174,7 @@ def test_little_failing_in_one_trial_makes_the_comparison_invalid(run) -> None:
     assert these(found)["verdict"] == "invalid" and "1 of 8" in gate(found, "Little's law")["cause"]
 
 
+@pytest.mark.long
 def test_a_mismatch_of_settings_is_invalid(run) -> None:
     found = compare(run[0], [HEADLINE], run[2], {"zrs-z1": "cache is ReadOnly, None was asked for"})
     assert these(found)["verdict"] == "invalid" and "ReadOnly" in these(found)["warnings"]
@@ -210,6 +213,7 @@ def test_credit_must_be_known_where_it_is_drawn() -> None:
     assert these(compare(moved, [HEADLINE]))["verdict"] == "invalid"
 
 
+@pytest.mark.long
 def test_pairing_is_checked(run) -> None:
     elsewhere = run[0].assign(machine_id=np.where(run[0]["arm"] == "zrs-z1", "vm9", run[0]["machine_id"]))
     assert these(compare(elsewhere, [HEADLINE]))["verdict"] == "invalid"
@@ -231,6 +235,7 @@ def on_two_machines(machine: float = 0.1, **options: Any) -> tuple[pd.DataFrame,
     return made[0], made[2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["headline", "exploratory", "control"])
 def test_one_replicate_on_two_machines_is_inconclusive(family: str) -> None:
     trials, series = on_two_machines()
@@ -302,6 +307,7 @@ def test_one_disk_from_two_machines_is_never_a_finding_with_one_replicate(machin
     assert table["warnings"].str.contains("measure 2 replicates or more").all()
 
 
+@pytest.mark.long
 def test_one_disk_from_two_machines_is_judged_over_replicates() -> None:
     table = one_disk_from_two_machines(0.05, 3)
     general = table[table["scope"] == "disks like these"]
@@ -373,6 +379,7 @@ def test_trials_of_an_unfinished_block_do_not_count(run) -> None:
 ROW = "r1-b2-1-zrs-z1-randwrite-qd1"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("damage", "verdict", "reason"),
     [
@@ -416,6 +423,7 @@ def test_a_repeated_row_is_left_out_and_said(run) -> None:
     assert "repeated rows" in gate(found, "failed trials")["cause"]
 
 
+@pytest.mark.long
 def test_order_of_rows_is_irrelevant(run) -> None:
     items = synthetic.comparisons()
     one = compare(run[0], items, run[2], {})

@@ -39,6 +39,7 @@ def test_deep_cells_are_throttled_by_the_disk_and_single_ones_are_not(tables) ->
     assert [one.verdict for one in found] == verdicts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tool", "ramp_s", "runtime_s", "words"),
     [
@@ -79,6 +80,7 @@ def test_a_burst_that_ends_within_a_trial(tables) -> None:
     assert "burst credit is used up and the disk limit of 5,000 IOPS holds" in drained.cause
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("after", "on_demand"), [(9000.0, False), (2000.0, False), (5050.0, True)])
 def test_a_fall_that_no_base_limit_explains_is_not_blamed_on_credit(tables, after, on_demand) -> None:
     name, series = falling(tables, after)
@@ -112,6 +114,7 @@ def test_a_limit_that_is_far_exceeded_did_not_hold(tables) -> None:
     assert Diagnosis.THROTTLED not in {one.verdict for one in found}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("after", "cached", "on_demand", "drained"),
     [

@@ -105,6 +105,7 @@ def test_the_platform_corroborates_a_cap_in_the_comparison(trials: pd.DataFrame)
     assert by_platform.loc[place, "evidence"] == "the platform reports 102 % of the limit as consumed"
 
 
+@pytest.mark.long
 def test_a_trial_for_evidence_speaks_for_its_cell_and_others_say_why_they_have_none(
     trials: pd.DataFrame,
 ) -> None:

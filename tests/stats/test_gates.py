@@ -72,6 +72,7 @@ def test_a_difference_in_ms_never_contradicts_its_ratio(seed: int) -> None:
         assert (np.sign(rows[ratio] - 1) == np.sign(rows[difference])).all()
 
 
+@pytest.mark.long
 def test_differences_follow_the_ratio_in_what_is_refused(run) -> None:
     one = run[0][run[0]["replicate"] == 1]
     rows = by_scope(compare(one, [WRITE], run[2], {}))
@@ -178,6 +179,7 @@ TOLD = {"lat_mean_intended_ms": 20.0, "lat_mean_least_ms": 20.0, "lat_p99_intend
 INTENDED = {**TOLD, "lat_p99_least_ms": 40.0, "lat_p99_rise": 1.1, "outstanding": 40, "lat_bound": ""}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("recorded", "provenance", "status", "verdict", "words"),
     [
@@ -198,6 +200,7 @@ def test_a_stall_that_the_mean_hides_fails_unless_latencies_count_from_when_it_w
     assert (verdict is None) == (set(found.table["verdict"]) != {"invalid"})
 
 
+@pytest.mark.long
 def test_a_held_rate_is_compared_from_the_intended_start_where_both_arms_have_it(run) -> None:
     held = rated(run[0], 100.0)
     factor = np.where(held["arm"] == WRITE.arm, 3.0, 1.0)
@@ -332,6 +335,7 @@ def test_a_disk_read_from_one_zone_tells_nothing(run) -> None:
 ZRS_ARMS = {f"zrs-z{zone}" for zone in ZONES}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zones", [("1",), ("1", "3")])
 def test_a_zone_redundant_disk_not_read_from_all_zones_gives_no_general_interval(zones) -> None:
     trials = read_from_zones(["1", "2", "1", "1"])
@@ -436,6 +440,7 @@ def test_whatever_comes_there_is_a_verdict_with_a_reason(run, name: str) -> None
     assert not found.gates["cause"].str.contains(r"\(\)|: ;|, ,|^ | and (?:and|,|;)|  |: $").any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", [np.nan, 0.0, -3.0, 1e300])
 def test_hostile_series_are_borne(run, value: float) -> None:
     series = run[2].copy()
@@ -459,6 +464,7 @@ def with_losses(trials: pd.DataFrame, arm: str, places: list[int], *, repeated: 
     return pd.concat([kept, broken.assign(trial=broken["trial"] + "-failed")], ignore_index=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("repeated", [True, False])
 def test_losses_of_one_arm_are_told_with_their_bound(run, repeated: bool) -> None:
     trials = with_losses(run[0], "zrs-z1", [0, 4], repeated=repeated)
@@ -472,6 +478,7 @@ def test_losses_of_one_arm_are_told_with_their_bound(run, repeated: bool) -> Non
     assert found.table["warnings"].str.contains("were lost, or failed and were repeated").all()
 
 
+@pytest.mark.long
 def test_a_difference_that_losses_may_have_made_is_inconclusive() -> None:
     truth = synthetic.Truth(latency_ms={"lrs-z1": {"write": 1.3}, "zrs-z1": {"write": 1.312}}, trial=0.01)
     trials, _, _ = synthetic.tables(

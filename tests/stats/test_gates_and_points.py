@@ -38,6 +38,7 @@ def gates_of(tables, exempt: dict[str, str]):
     return compare(tables[0], items, tables[1], exempt={key: exempt}).gates
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("provenance", ["azure", "emulated", "inventory", "imported"])
 @pytest.mark.parametrize("is_attached", [True, False])
 def test_a_gate_does_not_apply_where_its_point_does_not(unequal, provenance: str, is_attached: bool) -> None:

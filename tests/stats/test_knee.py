@@ -47,6 +47,7 @@ def test_a_cap_is_told_without_the_time_in_which_the_queue_fills() -> None:
     assert filled.cap_iops == pytest.approx(read(curve()).cap_iops, rel=1e-4)
 
 
+@pytest.mark.long
 def test_the_upper_end_of_a_volumes_knee_allows_for_disks_that_chance_loads_unevenly() -> None:
     made = s2d.run()
     of_disk, of_pool = (
@@ -89,6 +90,7 @@ def test_what_is_missing_is_missing() -> None:
     assert np.isnan(deep.latency_ms).all()
 
 
+@pytest.mark.long
 def test_planted_knees_are_found() -> None:
     made = s2d.run()
     table = knees(made)
@@ -110,12 +112,14 @@ def test_planted_knees_are_found() -> None:
     assert math.isnan(eight["knee"]) and eight["reason"] == knee.NO_CAP
 
 
+@pytest.mark.long
 def test_two_blocks_give_no_interval_and_say_so() -> None:
     row = knees(s2d.run(blocks=2)).loc[("ss-4", "write", 4096)]
     assert row["knee"] == pytest.approx(82.2, rel=0.1) and row["n_blocks"] == 2
     assert math.isnan(row["low"]) and math.isnan(row["depth_95_high"]) and row["reason"] == knee.FEW_BLOCKS
 
 
+@pytest.mark.long
 def test_several_replicates_speak_of_disks_like_these() -> None:
     table = knees(s2d.run(replicates=3, blocks=2))
     rows = table.loc[("ss-4", "write", 4096)].set_index("scope")

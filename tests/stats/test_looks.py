@@ -10,6 +10,7 @@ from diskbook.stats.gates.plan import constant_level, over_all_looks
 from diskbook.stats.ratios import holm
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("looks", "level"),
     [

@@ -101,6 +101,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "wrong", "right", "asked"), CASES.values(), ids=CASES)
 def test_what_cannot_be_is_flagged_and_its_plausible_neighbour_is_not(kind, wrong, right, asked) -> None:
     if kind is Kind.WRITES and asked is DEEP:
@@ -238,6 +239,7 @@ def test_percentiles_at_multiples_of_100_ms_hint_at_a_quota(changed: dict[str, f
     assert bool(hints) == is_hint and all("CPU quota" in hint for hint in hints)
 
 
+@pytest.mark.long
 def test_no_sample_has_reads_from_memory_or_a_quota() -> None:
     for name in ("zone-disks", "shared-zrs", "s2d-azure", "disk-options", "nested-resiliency"):
         a = analyse(f"sample-{name}")

@@ -88,6 +88,7 @@ def test_the_hardest_level_is_that_of_the_first_step() -> None:
             assert (ratio_of_ratios.adjusted(p, headline) < 0.05).any() == differs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sd", [0.0, 1.0])
 @pytest.mark.parametrize(("sizes", "times"), [((3,) * 5, 1), ((20, 20, 3), 5), ((10,) * 9 + (3,), 3)])
 def test_intervals_of_the_spread_between_runs_cover_it(sd: float, sizes: tuple[int, ...], times: int) -> None:

@@ -124,6 +124,7 @@ def simulated(rng: np.random.Generator, replicates: int, blocks: int, truth: flo
     return log_ratios([list(truth + disk + rng.normal(0, 0.02, blocks)) for disk in disks])
 
 
+@pytest.mark.long
 def test_planted_truth_is_covered_at_the_stated_rate() -> None:
     """400 runs of 4 x 3: coverage within 3.3 standard errors of 95 %; the wrong scope covers far less."""
     rng, truth = np.random.default_rng(7), math.log(2.46)
@@ -137,6 +138,7 @@ def test_planted_truth_is_covered_at_the_stated_rate() -> None:
     assert wrong / 400 < 0.80
 
 
+@pytest.mark.long
 def test_blocks_cover_the_very_disks() -> None:
     rng = np.random.default_rng(8)
     covered = sum(
@@ -148,6 +150,7 @@ def test_blocks_cover_the_very_disks() -> None:
     assert 0.915 <= covered / 400 <= 0.985
 
 
+@pytest.mark.long
 def test_same_disk_as_two_arms_rarely_differs() -> None:
     rng = np.random.default_rng(9)
     alarms = sum(

@@ -75,6 +75,7 @@ def capless(trials: pd.DataFrame) -> pd.DataFrame:
 BOTH = {"lrs-z1": [(1, 2.2), at(256, HIDDEN)], "zrs-z1": [(1, 3.1), at(256, HIDDEN)]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("known", [True, False])
 def test_a_limit_below_nominal_gets_no_latency_verdict(known: bool) -> None:
     """The planted ratio is 1.41, the two deep latencies are equal to the digit: never "equivalent"."""
@@ -109,6 +110,7 @@ def test_latency_that_grows_with_depth_is_the_disks(times: float) -> None:
     assert set(labels(trials)) == {Label.BELOW_CAP}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("times", "label"), [(1.85, Label.UNASSESSED), (2.1, Label.SATURATED)])
 def test_between_the_two_nothing_is_decided(times: float, label: str) -> None:
     trials = measured({"lrs-z1": [(1, 2.2), (8, 2.2 * times)], "zrs-z1": [(1, 3.1), (8, 3.1)]}, noise=0.002)
@@ -213,6 +215,7 @@ def test_why_does_not_know_of_a_deep_cell_alone() -> None:
     assert found.remedy == "the same load at queue depth 1 beside it would tell"
 
 
+@pytest.mark.long
 def test_single_ios_that_stand_still_cannot_be_told_from_a_limit_until_a_probe_shows_it() -> None:
     still = {"lrs-z1": [(1, 2.2)], "zrs-z1": [(1, 2.2)]}
     item = DEEP.model_copy(update={"workload": "d1"})

@@ -34,6 +34,7 @@ def invalid(iops: np.ndarray) -> float:
     return float((changed.any(axis=1) | (moved > most_by_chance(changed.shape[1]))).mean())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("phi", [0.0, 0.6, 0.8])
 @pytest.mark.parametrize("cv", [0.003, 0.05, 0.10])
 @pytest.mark.parametrize("n", [20, 60])

@@ -148,6 +148,7 @@ def test_a_state_that_cannot_be_written_is_told_before_the_reads(file: str, tmp_
         zone_affinity_verdict.look(Probe(file, 600), KNOWN, "1", tmp_path / "nix" / "state")
 
 
+@pytest.mark.long
 def test_the_baseline_comes_from_a_run() -> None:
     found = baseline.of_run("sample-zone-disks")
     assert 1.5 < found.near_ms < found.far_ms <= found.farthest_ms < 5

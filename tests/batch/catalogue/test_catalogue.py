@@ -92,6 +92,7 @@ def test_readers_show_the_same_whatever_the_catalogue_is(
     shutil.rmtree(layout.folder_of(shared))
 
 
+@pytest.mark.long
 def test_readers_show_the_folders_where_the_catalogue_is_stale(folder: Path) -> None:
     put(folder, "stale")
     shown = everything(folder)
@@ -145,6 +146,7 @@ def test_a_stale_row_is_never_shown(folder: Path) -> None:
     assert set(frame["run"]) == {NAMES[0]} and "difference" not in set(frame["verdict"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("how", "why"), [("damaged", "is damaged"), ("old", "has schema 0")])
 def test_what_cannot_be_read_is_said_once_with_its_remedy(folder: Path, how: str, why: str) -> None:
     put(folder, how)
@@ -177,6 +179,7 @@ def test_a_rebuild_puts_many_files_into_few_and_drops_what_is_gone(folder: Path)
     assert read.view(folder).others == [NAMES[2]]
 
 
+@pytest.mark.long
 def test_a_run_that_joins_during_a_rebuild_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = NAMES[0]
     join.join(Run(folder / first))
@@ -195,6 +198,7 @@ def test_a_run_that_joins_during_a_rebuild_stays(folder: Path, monkeypatch: pyte
     assert "difference" not in set(seen.frame("comparisons").query("run == @first")["verdict"])
 
 
+@pytest.mark.long
 def test_a_view_that_was_overtaken_says_so(folder: Path) -> None:
     rebuild.rebuild(folder)
     seen = read.view(folder)
@@ -222,6 +226,7 @@ def test_processes_join_at_once(folder: Path) -> None:
     assert not [path for path in layout.folder_of(folder).rglob(".*") if path.is_file()]
 
 
+@pytest.mark.long
 def test_other_engines_read_the_same_files(folder: Path) -> None:
     dd = pytest.importorskip(
         "dask.dataframe", reason="the extra 'cluster' is not installed ('make azurite' does)"

@@ -41,6 +41,7 @@ def changed(run: Path) -> None:
     path.write_text(path.read_text().replace(",difference,", ",equivalent within 5 %,"))
 
 
+@pytest.mark.long
 def test_a_store_is_read_as_its_folder_is(store: Address, folder: Path) -> None:
     assert sorted(read.view(str(store)).entries) == list(NAMES[:2])
     assert over(store) == over(folder)
@@ -49,6 +50,7 @@ def test_a_store_is_read_as_its_folder_is(store: Address, folder: Path) -> None:
         read.view(str(store)).frame("bins")
 
 
+@pytest.mark.long
 def test_a_newer_state_is_read_from_the_run_until_it_joins(store: Address, folder: Path) -> None:
     changed(folder / NAMES[0])
     push.push(folder / NAMES[0], store)
@@ -64,11 +66,13 @@ def test_a_folder_that_is_not_what_is_stored_does_not_join(store: Address, folde
     assert read.view(str(store)).others == [NAMES[2]]
 
 
+@pytest.mark.long
 def test_a_run_that_is_worked_on_is_read_as_it_was_whole(store: Address, folder: Path) -> None:
     lease.claim(open_objects(store / NAMES[1]), 60.0)
     assert NAMES[1] in read.view(str(store)).others and over(store) == over(folder)
 
 
+@pytest.mark.long
 def test_catalog_brings_all_whole_runs_in_and_mends(store: Address, folder: Path, tmp_path: Path) -> None:
     for path in (tmp_path / "lab" / ".catalogue").rglob("*.parquet"):
         path.write_bytes(b"nothing")

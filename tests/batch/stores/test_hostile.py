@@ -118,6 +118,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("place", ["files/*/x", "files/*/figures/x", "log/00000002.json"])
 def test_an_object_is_read_as_far_as_its_entry_says(store: Address, place: str, kind: str) -> None:

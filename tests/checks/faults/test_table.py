@@ -75,10 +75,12 @@ def write(run: Run, events: list[dict[str, Any]]) -> None:
     (run.folder / "ledger.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
 
 
+@pytest.mark.long
 def test_a_whole_run_has_lost_nothing(sample: Run) -> None:
     assert lost_or_repeated(sample, sample.ledger()[:40]) == []
 
 
+@pytest.mark.long
 def test_a_lost_trial_is_found(sample: Run) -> None:
     events = sample.ledger()
     lost = next(event for event in events if event["event"] == "trial")
@@ -88,6 +90,7 @@ def test_a_lost_trial_is_found(sample: Run) -> None:
     assert "earlier lines of the ledger have changed" in lost_or_repeated(sample, events)
 
 
+@pytest.mark.long
 def test_a_repeated_block_is_found(sample: Run) -> None:
     events = sample.ledger()
     again = next(event for event in events if event["event"] == "block" and event["status"] == "complete")

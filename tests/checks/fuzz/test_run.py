@@ -48,6 +48,7 @@ def _refuse(content: bytes) -> object:
     raise DiskbookError("line one\nline two")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("parse", "message"),
     [(_explode, "ZeroDivisionError at test_run.py"), (_hang, "_Hang"), (_refuse, "no sentence")],

@@ -26,6 +26,7 @@ def test_there_are_two_hundred_payloads_and_names_of_any_bytes() -> None:
     assert {0x1B, 0x80, 0xFF, 0x0A, ord("$"), ord("&"), ord("<")} <= used
 
 
+@pytest.mark.long
 def test_every_text_is_shown_on_a_page_and_obeyed_by_none() -> None:
     harmless, broken = texts.fragments(texts.HARMLESS), []
     for text in texts.TEXTS:

@@ -50,6 +50,7 @@ def zone_disks(asks_azure: bool = False, **overrides: Any) -> Scenario:
     return scenario_file.load("zone-disks", "quick", overrides, asks_azure=asks_azure)
 
 
+@pytest.mark.long
 def test_nothing_stands_in_the_way_of_the_scenarios(plane: World) -> None:
     for name in scenario_file.names():
         assert asked(plane, scenario_file.load(name, "quick")) == [], name
@@ -81,6 +82,7 @@ def test_what_is_used_already_counts(plane: World) -> None:
     plane.resource.resource_groups.begin_delete("used").result()
 
 
+@pytest.mark.long
 def test_a_closed_zone_names_the_open_ones(plane: World) -> None:
     closed = {"sku": "Standard_D4as_v4", "location": "westeurope", "zones": ["2"]}
     found = asked(plane, zone_disks(), restrictions=[closed])
@@ -92,6 +94,7 @@ def test_a_closed_zone_names_the_open_ones(plane: World) -> None:
     assert found[0].endswith("or region northeurope or norwayeast or eastus")
 
 
+@pytest.mark.long
 def test_a_closed_region_names_similar_sizes_and_regions(plane: World) -> None:
     closed = [{"sku": "Standard_D4as_v4", "location": place} for place in ("westeurope", "northeurope")]
     found = asked(plane, zone_disks(), restrictions=closed)
@@ -103,6 +106,7 @@ def test_a_closed_region_names_similar_sizes_and_regions(plane: World) -> None:
     )
 
 
+@pytest.mark.long
 def test_all_problems_are_told_at_once(plane: World) -> None:
     closed = [
         {"sku": "Standard_D4as_v4", "location": "westeurope", "zones": ["1"]},
@@ -429,6 +433,7 @@ def test_a_retired_node_names_the_scenarios_substitute_first(plane: World) -> No
     assert len(nodes) == 3 and all("take Standard_D16s_v5 or Standard_L16s_v3" in text for text in nodes)
 
 
+@pytest.mark.long
 def test_a_pools_zones_are_those_of_its_machines(plane: World) -> None:
     scenario = scenario_file.load("s2d-azure", "full")
     assert asked(plane, scenario) == []

@@ -107,6 +107,7 @@ def test_the_control_plane_keeps_every_option(maker: Maker, option: Option) -> N
     assert read_back[option.name] == getattr(asked, option.name) != option.default
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spec", "change", "told"),
     [
@@ -161,6 +162,7 @@ def test_a_machine_that_is_as_asked_is_recorded(maker: Maker) -> None:
     assert entry["host"]["host_key"].startswith("ssh-ed25519 ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -252,6 +254,7 @@ def test_accelerated_networking_is_asked_for_where_the_size_has_it(maker: Maker)
     assert not readback.interface(maker.interface("r1-b", MACHINE, parts, without))["accelerated_networking"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "value", "told"),
     [
@@ -303,6 +306,7 @@ def test_everything_is_tagged_and_goes_with_its_machine(maker: Maker, plane: Wor
     assert left == {"nsg", "net"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
@@ -328,6 +332,7 @@ def test_an_attachment_that_is_not_as_asked_stops_the_run(
         attachments.move(DISK, "vm1")
 
 
+@pytest.mark.long
 def test_a_shared_disk_stays_when_its_machine_goes_and_goes_with_its_group(
     maker: Maker, plane: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,6 +354,7 @@ def test_a_shared_disk_stays_when_its_machine_goes_and_goes_with_its_group(
     assert (replicate["disks"]["s"]["id"],) in plane.backend.named("delete_disk")
 
 
+@pytest.mark.long
 def test_a_machine_for_ultra_disks_says_so_and_takes_one(maker: Maker) -> None:
     replicate = {"machines": {"vm1": _machine(maker, ultra=True)}, "disks": {"u": maker.disk("r1-u", ULTRA)}}
     assert replicate["machines"]["vm1"]["read_back"]["ultra_ssd"] is True
@@ -356,6 +362,7 @@ def test_a_machine_for_ultra_disks_says_so_and_takes_one(maker: Maker) -> None:
     assert Attachments(maker.clients, maker.run, replicate).move(ULTRA, "vm1") == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["nsg", "vnet", "public-ip", "nic", "vm-create-zonal", "disk-create"])
 def test_an_operation_that_azure_ended_for_no_fault_of_ours_is_tried_once_more(
     maker: Maker, plane: World, kind: str

@@ -110,6 +110,7 @@ def test_throttling_without_end_is_given_up(plane: World, ours: Ours) -> None:
     assert ours.clients.requests == {"PUT disks": 5}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("action", [{"reset": True}, {"status": 502}, {"status": 503}])
 @pytest.mark.parametrize("match", [PUT_DISK, ATTACH])
 def test_what_is_cut_off_or_fails_for_a_moment_is_repeated(

@@ -138,6 +138,7 @@ def survivors(text: str, secret: str) -> list[str]:
     return [each for line in lines for each in spellings(line) if each.casefold() in text.casefold()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", PLACES)
 def test_nothing_planted_survives(place: str) -> None:
     public = place in (
@@ -285,6 +286,7 @@ def test_the_parts_of_a_user_s_name_are_replaced_too() -> None:
     assert re.sub(GIVEN, "?", text) == "? of ? asked ? and ?; in westeurope it failed"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", PLACES)
 def test_a_kind_says_nothing_of_where_an_original_stood(place: str) -> None:
     closed = {kind for kind, _ in KINDS}
@@ -334,6 +336,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(JSON, st.text(max_size=60), st.binary(max_size=60))
 @example({"?/": None}, "a?://b", b"")

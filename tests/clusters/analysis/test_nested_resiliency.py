@@ -44,6 +44,7 @@ def ratio(a: Analysis, arm: str, write_pct: int) -> pd.Series:
 # --- full queues
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arm", "write_pct", "planted"),
     [
@@ -75,6 +76,7 @@ def test_words_count_a_cell_once_and_say_what_is_arithmetic(whole: Analysis) -> 
     assert counted.startswith("25 comparisons are 25 findings")
 
 
+@pytest.mark.long
 def test_what_counting_does_not_predict_is_left(tmp_path: Path) -> None:
     """Parity that costs 10 disk I/Os a write, where 8 are counted."""
     truth = Truth(ios_a_write={**Truth().ios_a_write, "nested-parity": 10})
@@ -172,6 +174,7 @@ def test_capacity_stands_beside_what_was_measured(whole: Analysis) -> None:
 # --- fleet
 
 
+@pytest.mark.long
 def test_fairness_is_that_of_the_machines(whole: Analysis) -> None:
     rows = tiers.by_trial(whole).query("machines > 1")
     assert rows["cv"].median() == pytest.approx(0.03, rel=0.35) and set(rows["machines"]) == {4}
@@ -228,6 +231,7 @@ def test_claims_are_judged_by_the_run(whole: Analysis) -> None:
     assert "Here (emulated)" in nested_resiliency.claims_table(whole)
 
 
+@pytest.mark.long
 def test_verdicts_turn_when_the_numbers_do(tmp_path: Path) -> None:
     """Volumes that write as a two-way mirror does, nested reads that lose, and other survivors."""
     truth = Truth(
@@ -246,6 +250,7 @@ def test_verdicts_turn_when_the_numbers_do(tmp_path: Path) -> None:
     assert "no such loss" in verdicts.verdicts(a)["heavy write loss"][1]
 
 
+@pytest.mark.long
 def test_a_run_that_lacks_something_says_so(tmp_path: Path) -> None:
     a = analysed(tmp_path / "run", kinds=("two-way", "nested-mirror"), **FEW)
     missing = verdicts_of(a)
@@ -292,6 +297,7 @@ def test_the_same_numbers_give_the_same_bytes(whole: Analysis) -> None:
     assert as_svg(first) == as_svg(second) and first.caption.startswith("Emulated")
 
 
+@pytest.mark.long
 def test_a_folder_of_vmfleet_is_analysed_as_well(tmp_path: Path) -> None:
     """One kind after the other, a read and a write cell of each, and nothing else known."""
     for kind, scale in {"two-way": 1.0, "nested mirror": 0.5, "MAP": 0.25}.items():

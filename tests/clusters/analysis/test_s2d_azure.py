@@ -24,6 +24,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     return analysed(tmp_path_factory.mktemp("s2d") / "run")
 
 
+@pytest.mark.long
 def test_the_map_is_measured_below_limits_and_predicted_on_them(whole: Analysis) -> None:
     measured = sweep.measured(whole).set_index(["load", "threads"])
     predicted = sweep.predicted(whole, *sweep.setups(whole)).set_index(["load", "threads"])
@@ -62,6 +63,7 @@ def test_words_say_what_limits_predict_and_count_a_cell_once(whole: Analysis) ->
     assert counted.startswith("9 comparisons are 7 findings (2 of the comparisons")
 
 
+@pytest.mark.long
 def test_reads_are_answered_where_it_was_planted(whole: Analysis) -> None:
     shares = sweep.wire_shares(whole)
     known = shares[shares["share"].notna()]
@@ -122,6 +124,7 @@ def test_a_sample_that_is_not_there_is_not_measured(tmp_path: Path) -> None:
     assert decision._of_run(decision.Measured("zrs-n1", "none"), tmp_path) == decision.NOT_MEASURED
 
 
+@pytest.mark.long
 def test_every_answer_is_of_a_claim(whole: Analysis) -> None:
     judged = published_claims.judge(published.assess(published.read()))
     of_article = judged[judged["article"] == s2d_azure.ARTICLE]["claim"].tolist()

@@ -21,6 +21,7 @@ def shares(made: s2d.MadeUp) -> tuple[pd.DataFrame, pd.DataFrame]:
     return tuple(table.set_index(wire_counts.PLACE) for table in tables)  # type: ignore[return-value]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("planted", [1.0, 0.6, 1 / 3])
 def test_counters_tell_the_planted_share(planted: float) -> None:
     counted, _ = shares(s2d.run(truth=s2d.Truth(local_share=planted)))
@@ -29,6 +30,7 @@ def test_counters_tell_the_planted_share(planted: float) -> None:
     assert set(counted.index.get_level_values("arm")) == set(HOLDERS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("planted", [1.0, 0.6])
 def test_plateaus_tell_it_without_counters(planted: float) -> None:
     _, plateaus = shares(s2d.run(truth=s2d.Truth(local_share=planted)))

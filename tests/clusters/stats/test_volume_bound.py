@@ -247,6 +247,7 @@ def test_a_mixed_load_is_bound_by_what_it_writes() -> None:
     assert spread["cap_disk_iops"].iloc[0] == pytest.approx(20_000 / (0.3 + 0.7 / 3))
 
 
+@pytest.mark.long
 def test_a_network_that_binds_is_named_with_what_helps(trials: pd.DataFrame) -> None:
     table = volume_bound.on_volumes(trials, {"s2d": mirror(nic_out_mb_s=1600.0)})
     findings = {(item.arm, item.workload): item for item in diagnosis.findings(table)}

@@ -55,6 +55,7 @@ def test_measured_limits_are_those_of_the_manifest_and_of_nodes_that_differ_the_
     assert volume_setups.measured(scenario, replicate)["s2d-3"].vm == Rates(9000)
 
 
+@pytest.mark.long
 def test_a_cell_at_its_bound_is_throttled_whoever_made_the_volume(scenario: Scenario) -> None:
     trials = s2d.run().trials
     cells = limits.label_cells(trials).set_index(["arm", "workload"])

@@ -46,6 +46,7 @@ def labels(trials: pd.DataFrame) -> tuple[str, str]:
     return cell["label"], cell["binds"]
 
 
+@pytest.mark.long
 def test_reads_that_the_owner_answers_alone_meet_its_limits() -> None:
     """Spread over three nodes they could be 60,000 IOPS, at one 20,000: by counters that is known."""
     made = s2d.run(truth=s2d.Truth(local_share=1.0))

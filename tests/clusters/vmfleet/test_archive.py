@@ -90,6 +90,7 @@ def of(changes: Files, leave_out: str = "") -> Callable[[], bytes]:
 ANOTHER = FIRST.replace("w30", "w0").replace("node1-001", "node1-003")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "named"),
     [

@@ -58,6 +58,7 @@ def test_means_are_weighted_by_ios_and_percentiles_are_of_all_ios_together() -> 
     assert read.lat_stddev_ms == pytest.approx(21.0, abs=0.01)
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.integers(200, 3000), st.floats(1, 50)), min_size=1, max_size=5))
 def test_percentiles_are_those_of_the_merged_histogram(rows: list[tuple[int, float]]) -> None:

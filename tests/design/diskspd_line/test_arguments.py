@@ -278,6 +278,7 @@ def arguments(draw: st.DrawFn) -> Arguments:
     )
 
 
+@pytest.mark.long
 @given(arguments())
 def test_arguments_written_out_are_read_back_equal(asked: Arguments) -> None:
     assert parse_words(render(asked)) == asked

@@ -25,6 +25,7 @@ def _offer(plane: World, **offer: Any) -> int:
     return plane.raw("PUT", "/diskbook/offer", json=offer).status_code
 
 
+@pytest.mark.long
 def test_a_reader_reads_and_writes_nothing(plane: World) -> None:
     assert _offer(plane, role="Reader") == 200
     assert plane.raw("GET", SUB, params=API).status_code == 200

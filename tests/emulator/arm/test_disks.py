@@ -142,6 +142,7 @@ def test_what_an_existing_disk_does_not_take(plane: World) -> None:
     assert off[1] == "OperationNotAllowed" and "12 hours" in off[2]
 
 
+@pytest.mark.long
 def test_lists_come_in_pages(plane: World) -> None:
     group = plane.group("disk-pages")
     names = [f"d{number:02}" for number in range(53)]

@@ -162,6 +162,7 @@ def test_zone_mappings_are_drawn_from_the_seed(plane: World, tmp_path) -> None:
     assert zones(plane) == here
 
 
+@pytest.mark.long
 def test_skus_come_from_the_tables_as_strings(plane: World) -> None:
     rows = list(plane.compute.resource_skus.list(filter="location eq 'westeurope'"))
     assert {row.locations[0] for row in rows} == {"westeurope"}

@@ -72,6 +72,7 @@ def test_continuation_tokens_survive_the_poller(plane: World) -> None:
     assert again.result().disk_size_gb == 4
 
 
+@pytest.mark.long
 def test_forty_disks_from_eight_threads(plane: World) -> None:
     group = plane.group("op-many")
     with ThreadPoolExecutor(8) as pool:

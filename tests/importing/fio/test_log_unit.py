@@ -83,6 +83,7 @@ def put(folder: Path, name: str, content: str) -> None:
     (folder / name).write_text(content)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("version", "name"), [("2.16", "a.json"), ("2.1.3", "other.json")])
 def test_logs_beside_a_result_of_fio_2_are_microseconds(tmp_path: Path, version: str, name: str) -> None:
     content = result(2100, version)

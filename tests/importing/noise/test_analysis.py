@@ -33,6 +33,7 @@ def test_what_is_said_follows_from_the_tables(data: noise.Noise) -> None:
     assert noise.kinds_table(data).count("on a cap") == 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["spreads", "apart"])
 def test_a_figure_names_source_licence_and_dates(data: noise.Noise, name: str) -> None:
     picture = getattr(data, name)
@@ -82,6 +83,7 @@ def test_a_cell_is_on_a_cap_by_its_spread_whatever_its_load(data: noise.Noise) -
     assert noise.sentences(other)[-1].startswith("0 of 24 cells sit on a cap")
 
 
+@pytest.mark.long
 def test_every_cell_of_the_notebook_runs_as_it_stands() -> None:
     """In this process: a kernel of its own would take 20 s, and `test_compare_notebook` starts one."""
     names: dict[str, object] = {}

@@ -26,6 +26,7 @@ def recomputed(folder: Path) -> Recomputed:
     return azure_noise.recompute(folder)
 
 
+@pytest.mark.long
 def test_planted_components_are_recovered(recomputed: Recomputed) -> None:
     rows = {
         row.component: row for row in recomputed.components if row.kind == "latency" and row.hours is None
@@ -58,6 +59,7 @@ def test_what_the_files_have_otherwise_than_their_page_is_seen(recomputed: Recom
     assert recomputed.overlaps.as_ends == 0 and recomputed.overlaps.as_starts > 10_000
 
 
+@pytest.mark.long
 def test_the_command_writes_tables_that_are_read_again_and_says_where_they_differ(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +124,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, content: str, message: s
         azure_noise.recompute(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "components"),
     [

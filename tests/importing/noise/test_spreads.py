@@ -43,6 +43,7 @@ def test_components_by_hand() -> None:
     assert [float(value[0]) for value in variances] == pytest.approx([0.01, 0.035, 0.3])
 
 
+@pytest.mark.long
 def test_intervals_cover_the_planted_components() -> None:
     """In 60 sets of two machines over 40 weeks; week components of 80 weeks are the least sharp."""
     rng, truth = np.random.default_rng(5), {"run": 0.01, "day": 0.008, "week": 0.02}
@@ -57,6 +58,7 @@ def test_intervals_cover_the_planted_components() -> None:
     assert min(held.values()) >= 52, held
 
 
+@pytest.mark.long
 def test_wander_and_nugget_are_told_apart() -> None:
     """Exponential covariances of 2 h and 500 h with noise of single runs, runs 1.4 h apart on average."""
     rng, parts = np.random.default_rng(8), []

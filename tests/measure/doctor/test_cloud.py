@@ -50,6 +50,7 @@ def _lines(**asked: Any) -> dict[str, Check]:
     return {row.name: row for row in doctor.checks(SCENARIO, doctor.Asked(**asked), TODAY)}
 
 
+@pytest.mark.long
 def test_a_subscription_that_lacks_nothing(signed_in: World) -> None:
     rows = _lines()
     assert [row.state for row in rows.values()] == [State.OK] * len(rows), rows
@@ -112,6 +113,7 @@ FAILURES: dict[str, tuple[str, Callable[[World, pytest.MonkeyPatch], None], tupl
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_line_that_fails_says_what_to_do(
     signed_in: World, monkeypatch: pytest.MonkeyPatch, name: str
@@ -125,6 +127,7 @@ def test_a_line_that_fails_says_what_to_do(
     assert [row.name for row in rows.values() if row.state == State.FAILS] == [line]
 
 
+@pytest.mark.long
 def test_port_22_of_a_host_is_tried_only_when_asked_for(
     signed_in: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +161,7 @@ def test_the_sign_in_service_is_asked_where_no_identity_is_at_hand(
     assert row.state == State.FAILS and row.text.startswith("https://127.0.0.1:9 cannot be reached")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("words", "status"), [((), 0), (("--max-cost-usd", "0.01"), 1)])
 def test_the_command_ends_with_0_or_1(
     signed_in: World,
@@ -218,6 +222,7 @@ def test_a_witness_needs_storage() -> None:
     assert "Microsoft.Storage" not in signin.providers(SCENARIO)
 
 
+@pytest.mark.long
 def test_a_size_that_is_in_no_table_is_looked_up_as_plan_does(
     signed_in: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -152,6 +152,7 @@ def signed_in(plane: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     signin.credential.cache_clear()
 
 
+@pytest.mark.long
 def test_a_subscription_is_asked_what_is_free(
     signed_in: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +166,7 @@ def test_a_subscription_is_asked_what_is_free(
     assert "is within the limit of 50 USD" in text  # the limit on Azure where nobody named one
 
 
+@pytest.mark.long
 def test_what_stands_in_the_way_is_said_and_nothing_made(
     signed_in: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_assured_width_by_hand() -> None:
     assert power.for_half_width(0.02, 0.0001) > 100_000  # found by halving, not by counting
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_pilot", [None, 5, 10])
 def test_the_promised_width_is_kept_in_four_of_five_runs(n_pilot: int | None) -> None:
     """With an assumed spread that is true, and with the spread of a pilot."""
@@ -150,6 +151,7 @@ def test_components_by_hand() -> None:
     assert found.sd_replicate(2) == pytest.approx(math.sqrt(0.045))
 
 
+@pytest.mark.long
 def test_components_are_found_again() -> None:
     rng = np.random.default_rng(6)
     found = [
@@ -202,6 +204,7 @@ def test_time_grows_with_what_is_done() -> None:
     assert durations.around_s(many) == pytest.approx(8 * durations.around_s(few), rel=0.2)
 
 
+@pytest.mark.long
 def test_moves_between_placements_do_not_grow_with_blocks() -> None:
     """Four LRS disks attached once; the ZRS disk to three zones and back to two; a settling time for each."""
     for blocks in (2, 5, 60):
@@ -239,6 +242,7 @@ def test_a_plan_says_what_fewer_moves_save_and_what_the_disks_cost(
 # What is needed
 
 
+@pytest.mark.long
 def test_needs_take_the_worst_comparison_and_holms_step() -> None:
     scenario = scenario_file.load("zone-disks", "standard")
     calm = sample_size.Evidence("calm", power.assumed(0.001, 0.002), "")
@@ -356,6 +360,7 @@ def test_one_disk_on_one_machine_is_paired_by_that_machine() -> None:
     assert not sample_size.is_on_one_machine(together, apart)
 
 
+@pytest.mark.long
 def test_no_number_of_blocks_is_promised_to_decide_between_machines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,6 +386,7 @@ def test_waiting_between_blocks_is_planned(
     assert f"a replicate on Azure, {waiting_h:.1f} h of waiting, blocks 2 h apart;" in text
 
 
+@pytest.mark.long
 def test_a_plan_with_assumed_spread(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -397,6 +403,7 @@ def test_a_plan_with_assumed_spread(
     assert "fixed before the run" in text
 
 
+@pytest.mark.long
 def test_a_plan_from_a_pilot(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -422,6 +429,7 @@ def test_a_plan_from_a_pilot(
     assert "is unknown" not in text
 
 
+@pytest.mark.long
 def test_a_pilot_of_one_replicate_assumes_the_disks(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -431,6 +439,7 @@ def test_a_pilot_of_one_replicate_assumes_the_disks(
     assert "is unknown" in text and "disks like these: refused with one replicate" in text
 
 
+@pytest.mark.long
 def test_a_pilot_of_one_replicate_on_two_machines_takes_their_spread(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -443,6 +452,7 @@ def test_a_pilot_of_one_replicate_on_two_machines_takes_their_spread(
     assert {item.spread.sd_disk for item in two} == {0.0385}
 
 
+@pytest.mark.long
 def test_a_capped_pilot_comparison_is_left_out(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -455,6 +465,7 @@ def test_a_capped_pilot_comparison_is_left_out(
     assert "left out: zrs-z1 / lrs-z1, randwrite-qd1 (write): invalid" in text
 
 
+@pytest.mark.long
 def test_a_history_is_shown_with_what_it_saves(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -490,6 +501,7 @@ def refused(runs: list[prior_runs_of.PriorRun], manifest: dict[str, Any] | None 
     return str(error.value)
 
 
+@pytest.mark.long
 def test_a_history_of_another_cell_is_refused(runs: Path) -> None:
     def changed(name: str, kind: str, row: int, **values: Any) -> prior_runs_of.PriorRun:
         run = made(runs, name, provenance=values.pop("provenance", "emulated"))
@@ -550,6 +562,7 @@ def test_a_history_of_other_machines_or_another_place_is_refused(
     assert f"--history other: another cell ({difference}" in refused([prior_runs_of.PriorRun(run)], now)
 
 
+@pytest.mark.long
 def test_what_makes_no_other_cell_is_no_reason_to_refuse_a_history(runs: Path) -> None:
     """Words and seeds differ, zones have other names, and an old manifest lacks settings that came later."""
     run = made(runs, "old")
@@ -607,6 +620,7 @@ def in_two_strata(runs: Path, name: str) -> prior_runs_of.PriorRun:
     return prior_runs_of.PriorRun(run)
 
 
+@pytest.mark.long
 def test_strata_are_no_spread(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -622,6 +636,7 @@ def test_strata_are_no_spread(
 # Mistakes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -669,6 +684,7 @@ def test_a_scenario_without_headline_cannot_be_planned(tmp_path: Path) -> None:
         sample_size.from_assumed(scenario, None, None)
 
 
+@pytest.mark.long
 def test_planning_writes_nothing(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from diskbook.stats import intervals, power
 from diskbook.stats.gates.plan import constant_level, stopping
 
 
+@pytest.mark.long
 def test_the_last_look_keeps_the_width_that_one_look_does() -> None:
     single = power.for_half_width(0.05, 0.02)
     at = sample_size.proposed_looks(0.05, 0.02, single)
@@ -35,6 +36,7 @@ def test_runs_stop_where_an_independent_simulation_has_them_stop(
     assert number == pytest.approx(stop, rel=0.05) and decided > least
 
 
+@pytest.mark.long
 def test_a_plan_proposes_looks_with_what_they_cost() -> None:
     scenario = scenario_file.load("zone-disks", "quick", {"design.replicates": 1})
     text = terminal.plan_text(scenario, terminal.target_of("2%", None, None, looks=True), Sources(), "run")

@@ -60,6 +60,7 @@ def test_it_is_told_and_nothing_is_touched(run: Run) -> None:
     assert before == {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in run.folder.rglob("*")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", [
     without_last_stage,
     standing,

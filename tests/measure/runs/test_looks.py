@@ -53,6 +53,7 @@ def _left(run: Run, table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> lis
     return [block.block for block in looks.until_decided(run, plans.remaining(run, 1))]
 
 
+@pytest.mark.long
 def test_what_gates_withhold_holds_nothing_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert plans.progress(run).whole == 2
     assert _left(run, ROWS, monkeypatch) == plans.remaining(run, 1) == []
@@ -80,6 +81,7 @@ def test_without_a_headline_of_its_scope_it_goes_on(
     assert _left(run, ROWS.assign(**change), monkeypatch) == [3, 4]
 
 
+@pytest.mark.long
 def test_the_interval_of_a_look_never_contradicts_its_verdict(run: Run) -> None:
     table = looks.computed(run).compared.table
     judged = table[table["p_adjusted"].notna() & table["ci_low"].notna() & (table["family"] == "headline")]

@@ -220,6 +220,7 @@ def test_the_workbooks_own_notebook_is_taken_where_there_is_none_beside(place: P
     assert companion_files.notebook(run.scenario, place / "zone-disks.toml").parent.name == "notebooks"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", scenario_file.names())
 def test_modules_of_the_workbooks_own_scenarios_are_found_by_name(name: str, place: Path) -> None:
     run = begin.begin("own", name)

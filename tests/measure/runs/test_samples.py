@@ -56,10 +56,12 @@ def test_a_sample_was_made_by_the_scenario_as_it_stands(copy: Run) -> None:
             assert {key: one[key] for key in known} == {key: other[key] for key in known}
 
 
+@pytest.mark.long
 def test_every_trial_succeeded(a: Analysis) -> None:
     assert set(a.trials["status"]) == {"ok"} and len(lead.answers(a)) >= 3
 
 
+@pytest.mark.long
 def test_the_committed_post_is_that_of_the_sample(a: Analysis) -> None:
     name = a.scenario.name
     renew = f"'diskbook post sample-{name}' writes it again, 'make samples' those of all samples"

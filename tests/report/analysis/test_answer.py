@@ -42,6 +42,7 @@ def run(tmp_path: Path) -> Run:
     return Run(many_runs.many(tmp_path, 1) / "disk-options-000")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_each_reader_says_what_is_wrong_where_and_what_to_do(run: Run, damage: str, reader: str) -> None:

@@ -99,6 +99,7 @@ def sample() -> Analysis:
     return Analysis(folder, folder.scenario, folder.manifest, tables.read(folder.folder))
 
 
+@pytest.mark.long
 def test_each_option_stands_with_its_rate_latency_and_price_and_their_limits(sample: Analysis) -> None:
     table = disk_options.bought(sample).set_index("Drive")
     names = ("h-plain", "g-plus", "i-burst", "l-label", "f-plus-label", "e-burst-plus", "d-all-and-cache")
@@ -121,6 +122,7 @@ def test_each_option_stands_with_its_rate_latency_and_price_and_their_limits(sam
     assert "on Standard_E16as_v5" in shown and "(emulated)" in shown and shown.count("<tr>") == 12
 
 
+@pytest.mark.long
 def test_a_drive_that_was_not_measured_has_no_row(sample: Analysis) -> None:
     held = sample.trials[~((sample.trials["arm"] == "g-plus") & (sample.trials["workload"] == "access-time"))]
     fewer = replace(sample, tables=replace(sample.tables, trials=held))
@@ -162,6 +164,7 @@ def test_a_rate_whose_limit_is_not_known_has_no_price(sample: Analysis, unknown:
     assert prices.isna().all()
 
 
+@pytest.mark.long
 def test_every_claim_is_answered_by_the_run(sample: Analysis) -> None:
     said = disk_options.claims_table(sample)
     assert said.count("<tr>") == 6 and "Nothing" not in said and "Not compared" not in said

@@ -59,6 +59,7 @@ def made_up(folder: Path, cap_iops: float = CAP_IOPS) -> Analysis:
     return Analysis(Run(folder), scenario, manifest, tables)
 
 
+@pytest.mark.long
 def test_the_planted_knee_is_found(tmp_path: Path) -> None:
     a = made_up(tmp_path)
     (row,) = local_disk._chosen(a).to_dict("records")
@@ -72,6 +73,7 @@ def test_the_planted_knee_is_found(tmp_path: Path) -> None:
     assert "8.0, 95 % CI " in local_disk.knee_table(a)
 
 
+@pytest.mark.long
 def test_without_a_limit_there_is_no_knee_and_the_figure_says_so(tmp_path: Path) -> None:
     a = made_up(tmp_path, cap_iops=1e9)
     picture = local_disk.curves(a)

@@ -87,6 +87,7 @@ def test_a_load_that_is_missing_leaves_out_its_section_alone(tmp_path: Path, lac
     assert disk_options.bought(a).empty is (lacking != "max-read-iops")
 
 
+@pytest.mark.long
 def test_with_all_its_loads_nothing_is_left_out(tmp_path: Path) -> None:
     from diskbook.report.analysis import disk_options
 

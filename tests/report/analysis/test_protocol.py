@@ -67,12 +67,14 @@ def missing(item: Conformance) -> set[str]:
     return {finding.point.name for finding in item.missing}
 
 
+@pytest.mark.long
 def test_headlines_come_first_and_every_comparison_is_judged(made_up: Analysis) -> None:
     families = [item.family for item in made_up.protocol]
     assert len(families) == len(made_up.scenario.comparison)
     assert families == sorted(families, key=["headline", "control", "exploratory"].index)
 
 
+@pytest.mark.long
 def test_what_was_done_to_disks_is_read_from_the_ledger(made_up: Analysis, tmp_path: Path) -> None:
     run = Run(Path(shutil.copytree(made_up.run.folder, tmp_path / "run")))
     item = first(with_changes(made_up, run))
@@ -154,18 +156,21 @@ def test_a_name_that_fits_nothing_is_one_sentence(made_up: Analysis, options: di
         why_text.protocol_text(made_up, **options)
 
 
+@pytest.mark.long
 def test_the_option_is_there(folder: Run) -> None:
     done = CliRunner().invoke(cli.cli, ["why", "--protocol", str(folder.folder)])
     assert done.exit_code == 0 and "points: docs/reference/protocol.md" in done.output
     assert (paths.ROOT / "docs" / "reference" / "protocol.md").exists()
 
 
+@pytest.mark.long
 def test_volumes_are_not_attached_and_fleets_write_their_files_anew() -> None:
     findings = {item.point.name: item.answer for item in first(of_sample("nested-resiliency")).findings}
     assert findings["attachment"].status == "does not apply"
     assert findings["fill"].status == "met" and "before each block" in findings["fill"].why
 
 
+@pytest.mark.long
 def test_a_held_rate_needs_latency_from_the_intended_start() -> None:
     a = of_sample("shared-zrs")
     trials = a.trials.assign(lat_mean_intended_ms=a.trials["lat_mean_ms"], lat_bound="")

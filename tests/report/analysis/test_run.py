@@ -25,6 +25,7 @@ def of_article(tmp_path: Path, article: str) -> str:
     return str(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("article", [IMPORTED, "s2d-azure"])
 def test_an_article_without_figures_of_this_set_up_leaves_the_table_empty(
     tmp_path: Path, article: str

@@ -35,6 +35,7 @@ def rows(over: OverRuns, scope: Scope) -> list[OfRuns]:
     return [row for row in over.rows if row.key == WRITE and row.scope is scope]
 
 
+@pytest.mark.long
 def test_the_spread_is_that_of_the_same_runs_named(folder: Path, over: OverRuns) -> None:
     named = compared.compare([str(folder / name) for name in ("default", "again", "slower")])
     row, alike = rows(over, Scope.LIKE_THESE)
@@ -54,6 +55,7 @@ def test_one_replicate_stands_apart(over: OverRuns) -> None:
     assert row.n_runs == 1 and row.between is None and over.n_runs == 5
 
 
+@pytest.mark.long
 def test_another_question_is_counted_and_named(folder: Path, tmp_path: Path) -> None:
     place = tmp_path / "runs"
     shutil.copytree(folder, place)

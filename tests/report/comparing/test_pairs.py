@@ -65,6 +65,7 @@ def test_runs_of_one_replicate_get_no_verdict_also_beside_one_of_more(runs: dict
     assert item.notes[0].startswith("B has one replicate") and not math.isnan(item.ratio[1])
 
 
+@pytest.mark.long
 def test_runs_of_2_replicates_get_an_interval_and_no_verdict(runs: dict[str, Run], tmp_path: Path) -> None:
     few = beside.measured(tmp_path / "few", 7, beside.times(1.2), n_replicates=2)
     item = pair(of(runs["default"], few))

@@ -135,6 +135,7 @@ def test_many_answers_are_summed_up_by_place(answers: Answers, monkeypatch: pyte
     assert "seed 1" not in shown and "Lowest" in shown and "Median" in shown
 
 
+@pytest.mark.long
 def test_runs_are_read_from_the_catalogue_where_it_has_them_as_they_are(tmp_path: Path) -> None:
     campaigns.half_done(tmp_path)
     folders = [tmp_path / f"zone-disks-{number}" for number in (1, 2, 3)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+import pytest
 from matplotlib.patches import Rectangle
 
 from diskbook.report.figures import as_svg
@@ -47,6 +48,7 @@ def test_words_have_every_cell_and_say_what_is_emulated() -> None:
     assert "Emulated" not in real.caption and "emulator" not in real.description
 
 
+@pytest.mark.long
 def test_it_is_drawn_again_for_a_phone_from_the_same_numbers() -> None:
     narrow = drawn().at(NARROW_PX)
     assert narrow.width_px == NARROW_PX

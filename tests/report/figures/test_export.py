@@ -55,6 +55,7 @@ def test_exported_twice_gives_the_same_bytes(folder: Path, emulated: Analysis, t
         assert one.read_bytes() == other.read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PLOTS)
 def test_emulated_stands_once_in_the_figure_and_in_its_words(emulated: Analysis, name: str) -> None:
     found = picture(emulated, name)
@@ -67,6 +68,7 @@ def test_emulated_stands_once_in_the_figure_and_in_its_words(emulated: Analysis,
     assert b'id="emulated"' in as_svg(found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PLOTS)
 def test_an_azure_run_is_not_called_emulated(tmp_path: Path, name: str) -> None:
     found = picture(
@@ -134,6 +136,7 @@ def test_the_sidecar_holds_words_and_hash(emulated: Analysis, tmp_path: Path) ->
     )
 
 
+@pytest.mark.long
 def test_a_title_claims_no_difference_that_was_not_found(tmp_path: Path) -> None:
     same = {"write": 1.3, "read": 2.2, "commit": 1.9}
     truth = synthetic.Truth(dict.fromkeys(synthetic.Truth().latency_ms, same))
@@ -215,6 +218,7 @@ def forest(*rows: dict[str, object]) -> Picture:
     return figures.forest(pd.DataFrame(list(rows)), looks, {}, "A title", "run")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verdict", ["difference", "equivalent", "inconclusive", "interim"])
 @pytest.mark.parametrize(("ratio", "half"), [(1.02, 0.005), (1.0, 0.05), (2.0, 0.01), (1.3, np.nan)])
 def test_a_filled_mark_means_a_difference_and_nothing_else(verdict: str, ratio: float, half: float) -> None:
@@ -251,6 +255,7 @@ def test_small_changes_keep_their_digits() -> None:
     assert value_words({**words, "ci_low": math.nan, "ci_high": math.nan}) == "-0.14 %, no interval"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["all_trials"])
 def test_a_panel_names_only_arms_that_it_has(emulated: Analysis, name: str) -> None:
     """An empty row looks like a disk that gave nothing; a commit is another load than a random write."""
@@ -282,6 +287,7 @@ def test_html_has_alt_text_and_caption(emulated: Analysis) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PLOTS)
 def test_a_run_without_a_finished_trial_is_still_drawn(tmp_path: Path, name: str) -> None:
     run = synthetic.run_folder(tmp_path / "run", n_blocks=1)
@@ -299,6 +305,7 @@ def test_a_run_without_a_finished_trial_is_still_drawn(tmp_path: Path, name: str
     assert len(as_svg(found)) > 1000
 
 
+@pytest.mark.long
 def test_loads_that_are_none_of_them_single_or_unheld_are_drawn_all_the_same(tmp_path: Path) -> None:
     """A scenario of one's own may hold rates only, at any depth."""
     run = synthetic.run_folder(tmp_path / "run", n_blocks=2)

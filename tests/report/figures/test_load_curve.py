@@ -100,6 +100,7 @@ def test_a_rate_that_was_not_held_is_marked() -> None:
     assert "Crosses" not in drawn(trials()).description
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "words"),
     [

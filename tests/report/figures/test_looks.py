@@ -47,6 +47,7 @@ def sizes(drawing: bytes) -> tuple[int, int]:
     return int(size[1]), int(size[2])
 
 
+@pytest.mark.long
 def test_a_figure_is_drawn_again_for_a_phone_not_shrunk(ratios: Picture) -> None:
     narrow = ratios.at(style.NARROW_PX)
     assert sizes(as_svg(narrow))[0] == 390 and sizes(as_svg(ratios))[0] == 720
@@ -111,6 +112,7 @@ def near_the_edge(figure: Figure, pixels: int, least_px: float = 4.0) -> list[st
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pixels", [720, style.NARROW_PX])
 def test_long_names_and_values_stay_inside(emulated: Analysis, ratios: Picture, pixels: int) -> None:
     looks = {
@@ -263,6 +265,7 @@ def test_arms_differ_by_3_to_1_on_paper_without_colour() -> None:
     assert formats.themed_colour(style.INK, "print") == "#000000"
 
 
+@pytest.mark.long
 def test_a_png_is_painted_in_its_theme(ratios: Picture) -> None:
     for theme, ground, pixels in (
         ("light", (255, 255, 255), 2),
@@ -283,6 +286,7 @@ def test_text_stays_text(ratios: Picture) -> None:
     assert "Headline</text>" in drawing and "Verdana, Arial, sans-serif" in drawing
 
 
+@pytest.mark.long
 def test_what_is_beside_a_figure_can_be_pasted(emulated: Analysis, ratios: Picture, tmp_path: Path) -> None:
     look = Look(390, "dark")
     names = {path.name for path in figures.export(ratios, tmp_path, look)}
@@ -313,6 +317,7 @@ def test_snippets_hold_no_markup_of_names(ratios: Picture, tmp_path: Path) -> No
     assert r"\[x\](y)" in (tmp_path / "ratios.md").read_text()
 
 
+@pytest.mark.long
 def test_figures_of_another_run_stay_unless_forced(emulated: Analysis, tmp_path: Path) -> None:
     write.export_figures(emulated, tmp_path, only=["ratios"], force=False)
     write.export_figures(emulated, tmp_path, only=["ratios"], force=False)  # its own may be replaced
@@ -335,6 +340,7 @@ def test_a_figure_that_is_not_there_is_said_with_the_nearest(emulated: Analysis,
         write.export_figures(emulated, tmp_path, only=["rations"])
 
 
+@pytest.mark.long
 def test_samples_have_their_figures_under_the_scenario(emulated: Analysis) -> None:
     sample = analyse("sample-zone-disks").run
     assert write.folder_of_figures(sample) == paths.FIGURES / "zone-disks"

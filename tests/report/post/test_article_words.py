@@ -30,6 +30,7 @@ def test_results_are_counted_as_a_reader_does() -> None:
     assert results("Writes at 640 IOPS are equal within 5 %, offline in 2 of 5.") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", scenario_file.sampled())
 def test_a_sample_says_its_answer_in_a_sentence(name: str) -> None:
     text = post.post(analyse(open_run(f"sample-{name}")), [], name)

@@ -47,6 +47,7 @@ def lines(shown: str) -> list[str]:
     return [html.unescape(item) for item in re.findall(r"<li>(.*?)</li>", shown)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_sentence_is_short_and_says_where_it_is_from(sample: str) -> None:
     sentence = db.open_run(sample).answer
@@ -56,6 +57,7 @@ def test_the_sentence_is_short_and_says_where_it_is_from(sample: str) -> None:
     assert len(RESULT.findall(without_load)) == 3 and " and " in sentence
 
 
+@pytest.mark.long
 def test_the_screen_has_its_parts_in_order(a: Analysis) -> None:
     card = show.screen(a)
     parts = ['class="question"', "card-answer", 'role="img"', "Run run, 2026-11-20", "It holds for"]
@@ -104,6 +106,7 @@ def test_three_lines_say_how_sure_and_three_what_not(a: Analysis) -> None:
     assert not_said[0].startswith("Azure's disks") and "Other disks of the kind" in not_said[1]
 
 
+@pytest.mark.long
 def test_a_run_without_a_plan_does_not_claim_its_order(tmp_path: Path) -> None:
     without = analyse(synthetic.run_folder(tmp_path / "run"))
     assert "No plan shows" in lines(show.sure(without))[0]
@@ -128,6 +131,7 @@ def test_a_contradiction_carries_its_reason(a: Analysis) -> None:
     assert any(line.endswith(f"{why.partition('; ')[2]}.") for line in lines(show.headline_table(other)))
 
 
+@pytest.mark.long
 def test_rates_answer_where_no_headline_is_one(tmp_path: Path) -> None:
     scenario = scenario_file.load("zone-disks", "quick")
     truth = synthetic.Truth(dict(synthetic.BY_ZONE), trial=0.008)

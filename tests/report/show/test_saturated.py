@@ -24,6 +24,7 @@ def a(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     return analyse(run)
 
 
+@pytest.mark.long
 def test_cells_carry_the_label_and_the_evidence(a: Analysis) -> None:
     page = show.cells(a)
     assert page.count("saturated, limit not known") == 10 and "a limit that is not known" in page
@@ -58,6 +59,7 @@ def test_more_of_the_same_is_not_advised(a: Analysis) -> None:
     )
 
 
+@pytest.mark.long
 def test_percentiles_of_a_queue_are_left_out(a: Analysis) -> None:
     assert "depth 256" not in show.percentiles(a) and "depth 1" in show.percentiles(a)
     assert not a.percentile_ratios["workload"].str.contains("256").any()

@@ -179,6 +179,7 @@ def _measured(planted: Planted) -> pd.DataFrame:
     return table[table["scope"].eq(Scope.THESE)].set_index("arm")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("ratio", "verdict"), [(1.0, Verdict.EQUIVALENT), (1.6, Verdict.DIFFERENCE)])
 def test_without_cycles_the_gate_refuses_and_with_them_the_ratio_is_there(
     ratio: float, verdict: Verdict
@@ -208,6 +209,7 @@ def test_one_kind_that_is_slow_after_an_attach_is_not_called_slow() -> None:
     assert "the ratio is 1.41 right after an attach and 0.943 after settling" in settled["warnings"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("planted", [Planted(slow_s=0.0), Planted()])
 def test_an_attach_that_changes_no_ratio_lets_the_verdict_be(planted: Planted) -> None:
     table = _measured(replace(planted, ratio=1.6, settle_s=120))

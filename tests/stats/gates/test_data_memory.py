@@ -37,6 +37,7 @@ def test_by_hand() -> None:
     assert swinging.correlation < -0.5 and not swinging.is_seen
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("replicates", "blocks"), [(1, 8), (1, 10), (3, 5), (5, 10)])
 def test_false_alarms_are_as_rare_as_said(replicates: int, blocks: int) -> None:
     assert share_seen(0.0, replicates, blocks) < 0.01 + 3 * math.sqrt(0.01 * 0.99 / N_RUNS)

@@ -22,6 +22,7 @@ def compared(plan: Plan | None) -> Compared:
     return compare(trials, items, series, {}, plan=plan)
 
 
+@pytest.mark.long
 def test_an_unfinished_run_shows_intervals_and_no_verdict() -> None:
     whole, half = compared(WHOLE).table, compared(HALF).table
     judged = {Verdict.of(words) for words in whole["verdict"]}
@@ -75,6 +76,7 @@ def test_a_family_that_was_relabelled_is_noticed_in_every_row() -> None:
     assert table["warnings"].str.contains("families or margins are not those that were planned").all()
 
 
+@pytest.mark.long
 def test_a_block_that_was_cut_short_and_repeated_elsewhere_is_no_gap() -> None:
     trials, _, series = synthetic.tables()
     cut = trials[trials["block"] == 1].assign(replicate=2, status="incomplete_block")

@@ -11,6 +11,7 @@ from support import synthetic
 ITEM = Comparison(arm="lrs-b-z1", base_arm="lrs-z1", workload="randwrite-qd1", pairing="same-machine")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arm", "percent", "verdict", "status"),
     [

@@ -60,6 +60,7 @@ FLAGS = st.sampled_from("abcdefghijklmnopqrstuvwxyzZFTBWISNPRDLO")
 LINES = st.lists(st.tuples(FLAGS, VALUES).map("-{0[0]}{0[1]}".format), max_size=6).map(" ".join)
 
 
+@pytest.mark.long
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(line=LINES)
 @example(line="-e&calc.exe&rem")

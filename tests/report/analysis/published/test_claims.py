@@ -14,6 +14,7 @@ def judged() -> pd.DataFrame:
     return published_claims.judge(published.assess(published.read()))
 
 
+@pytest.mark.long
 def test_every_claim_of_the_five_articles_is_judged(judged: pd.DataFrame) -> None:
     assert judged["article"].value_counts().to_dict() == {
         "shared-zrs": 6,
@@ -76,6 +77,7 @@ def test_verdicts(judged: pd.DataFrame, claim: str, verdict: str, why: str) -> N
     assert row["verdict"] == verdict and why in row["why"]
 
 
+@pytest.mark.long
 def test_a_verdict_follows_the_numbers() -> None:
     """Below the cap the same ratio would have been supported, and agreeing pairs would support the other."""
     figures = published.read()

@@ -28,6 +28,7 @@ def one(assessed: pd.DataFrame, **wanted: object) -> pd.Series:
     return rows.iloc[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("value", "limit", "said"),
     [
@@ -218,6 +219,7 @@ def beside_cells(assessed: pd.DataFrame, article: str, cells: pd.DataFrame) -> p
     )
 
 
+@pytest.mark.long
 def test_every_figure_of_both_articles_stands_beside_ours(
     assessed: pd.DataFrame, shared_zrs: pd.DataFrame, disk_options: pd.DataFrame
 ) -> None:
@@ -243,6 +245,7 @@ def test_two_rates_on_two_limits_are_not_compared(disk_options: pd.DataFrame) ->
     assert writes["h-plain"] == "calibration input"
 
 
+@pytest.mark.long
 def test_a_rate_below_every_limit_is_not_compared_with_one_on_it(assessed: pd.DataFrame) -> None:
     cells = cells_of_the_sample("shared-zrs")
     # Whether the remote arm is called capped, or only near a cap, is the sample's noise.

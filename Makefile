@@ -31,7 +31,7 @@ test: browser azurite ## check style and types, and run all tests
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/pytest -n 6 --durations=20
 
-test-fast: setup ## the same, without types, tests that start processes, whole runs and what takes long (4 to 8 minutes)
+test-fast: setup ## the same, without types, tests that start processes, whole runs and what takes long (2 minutes)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 	@$(BIN)/pytest -n logical -m "not emulator and not whole and not long"
 

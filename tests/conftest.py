@@ -8,7 +8,7 @@ for loads to end. A process takes one module after another, so that what a modul
 - `alone`: `measures`, and drives the disk to its limits.
 - `emulator`: starts processes. Without this mark, or one that implies it, a test that tries to fails.
 - `whole`: crosses all packages, as a run does from plan to report.
-- `long`: takes the processor for seconds: simulations, fuzzing, drawings of all samples.
+- `long`: takes the processor for half a second or more: simulations, fuzzing, drawings of all samples.
 
 `make test-fast` runs the tests that have none of them.
 

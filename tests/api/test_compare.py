@@ -48,6 +48,7 @@ def test_the_number_is_that_of_pandas_and_scipy(
     assert "emulator" in repr(result) and "emulator" in result._repr_html_()
 
 
+@pytest.mark.long
 def test_turned_round_the_ratio_is_the_inverse_and_better(run: db.RunResults) -> None:
     there, back = (run.compare(*arms, **QD1) for arms in (("zrs-z1", "lrs-z1"), ("lrs-z1", "zrs-z1")))
     assert back.scope.ratio == pytest.approx(1 / there.scope.ratio, rel=1e-9)

@@ -59,6 +59,7 @@ def test_leaving_out_a_block_and_another_pair_are_exploratory(names: dict[str, A
     assert (other.arm, other.base_arm) == ("zrs-z3", "lrs-z1") and other.exploratory
 
 
+@pytest.mark.long
 def test_the_bootstrap_ends_with_why_it_is_too_narrow(
     names: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

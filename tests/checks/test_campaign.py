@@ -48,6 +48,7 @@ def _written(folder: Path, text: str) -> Path:
     return folder / "campaign.toml"
 
 
+@pytest.mark.long
 def test_a_schedule_never_has_more_than_its_places_and_ends_with_the_last_run(read: Campaign) -> None:
     four = read.runs[:4]
     each = [run.price.seconds for run in four]

@@ -10,6 +10,7 @@ from checks.coverage_looks import Cell
 NULL = Cell((5, 10, 20, 40), 1, 0.0)
 
 
+@pytest.mark.long
 def test_looks_err_as_seldom_as_one_and_stop_earlier() -> None:
     (null,), (large,) = (coverage_looks.measure(cell, 1000, 1) for cell in (NULL, NULL._replace(effect=1.0)))
     assert not null.is_off and not large.is_off

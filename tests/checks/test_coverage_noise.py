@@ -120,6 +120,7 @@ def test_isolated_slow_runs_are_counted_as_outliers() -> None:
     assert not any(part.any() for part in outliers.count(calm[..., ARM], calm[..., BASE]))
 
 
+@pytest.mark.long
 def test_a_shift_of_level_is_named_by_a_row_of_drift() -> None:
     shifting = Noise(trial=0.004, second=0.006, shifts_a_month=1.5, hours_between_blocks=24.0)
     runs = drawn(shifting, 1, 10, 400)

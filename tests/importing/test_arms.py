@@ -197,6 +197,7 @@ def comparisons(base: Path, **settings: Any) -> pd.DataFrame:
     return analyse(made.run).comparisons
 
 
+@pytest.mark.long
 def test_clusters_are_the_units_of_an_interval(tmp_path: Path) -> None:
     clusters(tmp_path / "in", "fio-json", "3.36")
     planned = plan(tmp_path / "in")

@@ -78,6 +78,7 @@ def test_each_machine_is_kept_and_the_tables_follow_from_the_files(tmp_path: Pat
         tables.build(made.run)
 
 
+@pytest.mark.long
 def test_words_and_groups_of_sweeps_tell_arms_apart(tmp_path: Path) -> None:
     base = tmp_path / "result"
     sweep(base, spec="aligned", group="mirror")

@@ -108,6 +108,7 @@ def test_what_is_wrong_is_named(by_case: dict[str, list[str]], case: str) -> Non
     assert any(words in doubt for doubt in by_case[case]), by_case[case]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", RIGHT)
 def test_what_only_looks_odd_is_not(by_case: dict[str, list[str]], case: str) -> None:
     assert by_case[case] == []
@@ -143,6 +144,7 @@ def at_depths(tmp_path: Path, rates: dict[int, float]) -> list[Path]:
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_equal_rates_at_depth_1_and_128_are_a_likely_cap_and_no_concurrency(tmp_path: Path) -> None:
     made = imported(tmp_path, *at_depths(tmp_path, {1: 5000.0, 128: 5010.0}), arms_by="target")
     words = why_text.of_run(str(made.run.folder))

@@ -97,6 +97,7 @@ def test_a_replicate_column_makes_replicates_and_a_host_does(tmp_path: Path) -> 
     assert set(by_host["replicate"]) == {1, 2, 3}
 
 
+@pytest.mark.long
 def test_a_table_without_repeats_gets_no_interval(tmp_path: Path) -> None:
     once = "".join(ROWS.splitlines(keepends=True)[:3])
     made = importer.make(

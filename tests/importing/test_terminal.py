@@ -35,6 +35,7 @@ def test_an_import_is_open_and_says_what_is_missing(tmp_path: Path) -> None:
     assert made.run.folder / protocol.FILE in import_text.write(a)
 
 
+@pytest.mark.long
 def test_an_import_of_one_arm_has_nothing_to_be_closed(tmp_path: Path) -> None:
     assert "no comparison is named, so nothing is closed or open" in import_text.text(made_of(tmp_path, "a"))
 
@@ -54,6 +55,7 @@ def test_what_the_results_say_comes_first_and_each_remark_once(tmp_path: Path) -
     assert len(heads) == len(set(heads))
 
 
+@pytest.mark.long
 def test_remarks_that_differ_in_numbers_alone_are_one_line(tmp_path: Path) -> None:
     made = made_of(tmp_path, "a")
     noted = [f"measured for {seconds} s of 30 s (x{seconds}.json)" for seconds in (12, 13.5, 14)]

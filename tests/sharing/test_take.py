@@ -149,6 +149,7 @@ def test_archives_of_a_fleet_are_not_shared(tmp_path: Path) -> None:
         share.prepare(run)
 
 
+@pytest.mark.long
 def test_a_raw_result_that_was_changed_with_all_hashes_is_refused(files: Files, tmp_path: Path) -> None:
     name = next(name for name in files if name.endswith("a1.json"))
     changed = re.sub(

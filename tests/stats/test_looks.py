@@ -31,6 +31,7 @@ def test_one_look_is_judged_as_ever() -> None:
     assert over_all_looks(np.array([0.03]), (7,)) == 0.03
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("looks", [(5, 10), (3, 5, 10), (2, 3, 4)])
 def test_all_looks_together_are_wrong_in_five_percent(looks: tuple[int, ...]) -> None:
     runs = np.random.default_rng(7).standard_normal((40_000, max(looks)))

@@ -106,6 +106,7 @@ def test_what_is_no_history() -> None:
 HISTORIES = [(1,), (2,), (2, 2), (4, 4), (4, 4, 4, 4, 4)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [2, 3, 4])
 @pytest.mark.parametrize("past_df", HISTORIES)
 def test_coverage_where_the_history_is_used(n: int, past_df: tuple[int, ...]) -> None:

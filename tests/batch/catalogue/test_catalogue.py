@@ -43,6 +43,7 @@ def change(run: Path) -> None:
     assert path.stat().st_size == info.st_size
 
 
+@pytest.mark.long
 def test_a_run_joins_by_its_own_files_and_replaces_no_others(folder: Path) -> None:
     for name in NAMES:
         join.join(Run(folder / name))
@@ -54,6 +55,7 @@ def test_a_run_joins_by_its_own_files_and_replaces_no_others(folder: Path) -> No
     assert read.view(folder).others == []
 
 
+@pytest.mark.long
 def test_the_tables_hold_what_the_run_has(tmp_path: Path) -> None:
     shutil.copytree(SAMPLE.folder, tmp_path / SAMPLE.name)
     join.join(Run(tmp_path / SAMPLE.name))
@@ -168,6 +170,7 @@ def test_a_flipped_number_is_seen(folder: Path) -> None:
         read.view(folder).frame("comparisons")
 
 
+@pytest.mark.long
 def test_a_rebuild_puts_many_files_into_few_and_drops_what_is_gone(folder: Path) -> None:
     for name in NAMES:
         join.join(Run(folder / name))

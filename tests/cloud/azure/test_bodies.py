@@ -31,6 +31,7 @@ def _wrong(call: tuple[str, str], sent: Any, got: Any = None, status: int = 200)
     return list(strict.exchange(method, f"{url}?api-version=1", wire[0], status, wire[1] or ""))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("call", "body"), [(PUT_DISK, DISK), (POST_ATTACH, ATTACH), (PUT_RULES, RULES), (PATCH_VM, {"tags": {}})]
 )

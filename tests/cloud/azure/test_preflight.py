@@ -56,6 +56,7 @@ def test_nothing_stands_in_the_way_of_the_scenarios(plane: World) -> None:
         assert asked(plane, scenario_file.load(name, "quick")) == [], name
 
 
+@pytest.mark.long
 def test_a_quota_that_all_replicates_exceed_says_how_many_fit(plane: World) -> None:
     """Three machines of 4 vCPUs a replicate: 12, and 5 replicates are 60."""
     assert asked(plane, zone_disks(), 2, quotas={"standardDASv4Family": 25}) == []

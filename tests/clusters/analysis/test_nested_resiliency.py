@@ -66,6 +66,7 @@ def test_saturated_ratios_are_found_and_predicted(
     assert row["held"]
 
 
+@pytest.mark.long
 def test_words_count_a_cell_once_and_say_what_is_arithmetic(whole: Analysis) -> None:
     lines = saturated.words(whole, saturated.ratios(whole))
     assert lines[0].startswith("18 cells are 18 findings: IOPS ratio x latency ratio is 1 within 0.")

@@ -54,6 +54,7 @@ def test_other_sizes_give_the_maps_that_were_computed_by_hand(whole: Analysis) -
     assert list(row) == ["0.65 *", "1.00 *", "0.78 *"]
 
 
+@pytest.mark.long
 def test_words_say_what_limits_predict_and_count_a_cell_once(whole: Analysis) -> None:
     lines = sweep.words(whole)
     assert lines[0].startswith("20 cells are 20 findings") and "one replicate" in lines[-1]

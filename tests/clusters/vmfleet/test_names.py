@@ -41,6 +41,7 @@ def test_volume_and_node_of_a_machine() -> None:
     assert line.place_of("client") == ("", "")
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(WORD, WORD, st.integers(1, 40)), min_size=1, max_size=6, unique=True), WORD)
 def test_machines_of_a_cell_come_together_whatever_they_are_called(

@@ -71,6 +71,7 @@ def test_a_tiny_interval_asks_for_no_more_memory_than_there_are_intervals() -> N
 rates = st.lists(st.floats(0, 1e5), min_size=3, max_size=12)
 
 
+@pytest.mark.long
 @example([([0.0, 0.0, 2.225073858507e-311], 0.0)], 0.0)
 @given(st.lists(st.tuples(rates, st.floats(0, 2)), min_size=1, max_size=6), st.floats(0, 1))
 def test_the_whole_time_holds_all_ios_and_two_parts_of_it_add_up(

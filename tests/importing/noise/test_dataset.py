@@ -49,6 +49,7 @@ def test_planted_components_are_recovered(recomputed: Recomputed) -> None:
         assert shares[name].ci_low <= planted <= shares[name].ci_high * 1.15
 
 
+@pytest.mark.long
 def test_a_cell_on_a_cap_is_told_from_one_that_shows_the_disk(recomputed: Recomputed) -> None:
     kinds = {(row.operation, row.kind) for row in recomputed.components}
     assert kinds == {("randread-8k-aio-qd64", "cap"), (noise_series.LATENCY, "latency")}

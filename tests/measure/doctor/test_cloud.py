@@ -140,6 +140,7 @@ def test_port_22_of_a_host_is_tried_only_when_asked_for(
     assert "way to port 22" not in _lines()
 
 
+@pytest.mark.long
 def test_a_limit_that_is_too_low_fails(signed_in: World) -> None:
     row = _lines(max_cost_usd=0.01)["cost"]
     assert row.state == State.FAILS and "--max-cost-usd" in row.text

@@ -114,6 +114,7 @@ def _shown(values: np.ndarray) -> float:
     return math.sqrt(found.high / found.low) - 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_pilot", [None, 3, 5])
 def test_the_width_of_a_design_as_it_stands_is_kept_in_four_of_five_runs(n_pilot: int | None) -> None:
     rng, kept, runs = np.random.default_rng(4), 0, 1000
@@ -531,6 +532,7 @@ def test_a_history_of_another_cell_is_refused(runs: Path) -> None:
     assert "at least one run" in refused([])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "difference"),
     [

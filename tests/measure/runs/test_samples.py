@@ -37,6 +37,7 @@ def test_a_scenario_with_a_sample_is_one_that_can_be_run() -> None:
     assert {path.name for path in paths.RUNS.glob("sample-*")} == {f"sample-{name}" for name in NAMES}
 
 
+@pytest.mark.long
 def test_a_sample_is_small_finished_and_emulated(copy: Run) -> None:
     size = sum(path.stat().st_size for path in copy.folder.rglob("*") if path.suffix not in DRAWN)
     assert size <= MOST_BYTES
@@ -79,6 +80,7 @@ def test_its_post_says_at_once_that_it_is_emulated(copy: Run) -> None:
     assert words.count("![") == 2 and words.count("\n| --- |") == 1
 
 
+@pytest.mark.long
 def test_arms_on_two_machines_once_measured_are_no_finding(a: Analysis) -> None:
     """Among them h-plain / h-nic-off of disk-options: 0.90 times, which is the machines' own noise."""
     apart = a.comparisons["pairing"] != "same-machine"

@@ -129,6 +129,7 @@ def test_a_drive_that_was_not_measured_has_no_row(sample: Analysis) -> None:
     assert sample.labels["g-plus"] not in set(disk_options.bought(fewer)["Drive"])
 
 
+@pytest.mark.long
 def test_a_price_beside_a_rate_includes_every_io_of_that_rate(sample: Analysis) -> None:
     """Compute each row of both tables again: fixed prices, and 730 hours of I/Os above the base."""
     bought = disk_options.bought(sample).set_index("Drive")

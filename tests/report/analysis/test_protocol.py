@@ -88,6 +88,7 @@ def test_what_was_done_to_disks_is_read_from_the_ledger(made_up: Analysis, tmp_p
     assert not {"fill", "raw results"} & missing(first(with_changes(made_up, run)))
 
 
+@pytest.mark.long
 def test_machines_must_be_read_in_every_trial(made_up: Analysis) -> None:
     nothing = dict.fromkeys(schema.GUEST.names) | {"run": "r", "machine": "vm"}
     read = schema.from_rows(

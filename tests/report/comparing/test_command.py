@@ -18,12 +18,13 @@ from diskbook.report.figures.export import as_svg
 from diskbook.results.run import Run
 from support import beside
 
+pytestmark = pytest.mark.long
+
 
 def command(*arguments: object) -> Result:
     return CliRunner().invoke(compare, [str(item) for item in arguments])
 
 
-@pytest.mark.long
 def test_the_text_fits_80_columns_and_says_what_would_help(runs: dict[str, Run]) -> None:
     done = command("-v", *(runs[name].folder for name in ("default", "again", "slower")))
     assert done.exit_code == 0 and max(map(len, done.stdout.splitlines())) <= 80
@@ -112,7 +113,6 @@ def test_the_spread_between_runs_holds_what_was_planted(runs: dict[str, Run]) ->
     assert all(item.has_disks for item in compared.between(one.pairs))
 
 
-@pytest.mark.long
 def test_the_figure_has_a_row_a_run_and_words_for_who_cannot_see_it(runs: dict[str, Run]) -> None:
     three = compared.compare([str(runs[name].folder) for name in ("default", "again", "slower")])
     picture = three.picture

@@ -13,6 +13,8 @@ from diskbook.report.comparing import compared, over_runs
 from diskbook.report.comparing.over_runs import OfRuns, OverRuns
 from diskbook.results.run import Run
 
+pytestmark = pytest.mark.long
+
 WRITE = ("zrs-z1", "lrs-z1", "randwrite-qd1", "write", "lat_mean_ms")
 
 
@@ -35,7 +37,6 @@ def rows(over: OverRuns, scope: Scope) -> list[OfRuns]:
     return [row for row in over.rows if row.key == WRITE and row.scope is scope]
 
 
-@pytest.mark.long
 def test_the_spread_is_that_of_the_same_runs_named(folder: Path, over: OverRuns) -> None:
     named = compared.compare([str(folder / name) for name in ("default", "again", "slower")])
     row, alike = rows(over, Scope.LIKE_THESE)
@@ -55,7 +56,6 @@ def test_one_replicate_stands_apart(over: OverRuns) -> None:
     assert row.n_runs == 1 and row.between is None and over.n_runs == 5
 
 
-@pytest.mark.long
 def test_another_question_is_counted_and_named(folder: Path, tmp_path: Path) -> None:
     place = tmp_path / "runs"
     shutil.copytree(folder, place)

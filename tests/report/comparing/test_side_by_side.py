@@ -88,6 +88,7 @@ def test_cells_count_runs_and_take_the_median_of_those_in_them(answers: Answers)
     assert len(cells) == 2
 
 
+@pytest.mark.long
 def test_the_map_says_what_is_empty_and_that_hours_are_not_played(answers: Answers) -> None:
     shown = side_by_side.mapped(answers, "night")
     assert "in 2 of 16 cells; 14 are empty" in shown

@@ -87,6 +87,7 @@ def shown_labels(axes: Axes) -> list[Text]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PLOTS)
 def test_nothing_runs_off_the_figure(emulated: Analysis, name: str) -> None:
     """Titles, labels and values at the right stay within the canvas."""
@@ -103,6 +104,7 @@ def test_nothing_runs_off_the_figure(emulated: Analysis, name: str) -> None:
             assert box.y0 >= -1 and box.y1 <= height + 1, text.get_text()
 
 
+@pytest.mark.long
 def test_png_is_twice_the_page_width(emulated: Analysis, tmp_path: Path) -> None:
     path = tmp_path / "x.png"
     path.write_bytes(as_png(emulated.ratios))

@@ -199,6 +199,7 @@ def test_every_figure_of_a_sample_is_exported(name: str) -> None:
             assert (paths.FIGURES / name / f"{picture.slug}{suffix}").exists()
 
 
+@pytest.mark.long
 def test_a_dark_page_has_its_colours_in_the_same_svg(ratios: Picture) -> None:
     drawing = as_svg(ratios).decode()
     assert "prefers-color-scheme:dark" in drawing and "--c7a5c00:" in drawing
@@ -309,6 +310,7 @@ def test_what_is_beside_a_figure_can_be_pasted(emulated: Analysis, ratios: Pictu
     assert (tmp_path / "figures" / addresses[2]).samefile(emulated.run.folder)
 
 
+@pytest.mark.long
 def test_snippets_hold_no_markup_of_names(ratios: Picture, tmp_path: Path) -> None:
     hostile = replace(ratios, caption='<b>a</b> [x](y) "z" `q`', alt="](evil) <img>")
     figures.export(hostile, tmp_path)

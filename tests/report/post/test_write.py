@@ -22,6 +22,8 @@ from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import lead
 from support import synthetic
 
+pytestmark = pytest.mark.long
+
 LINK = re.compile(r"\]\(([^)]+)\)")
 
 
@@ -45,7 +47,6 @@ def with_verdicts(a: Analysis, **columns: Any) -> Analysis:
     return other
 
 
-@pytest.mark.long
 def test_it_has_all_parts_and_every_link_leads_to_a_file(a: Analysis, tmp_path: Path) -> None:
     target = post.write(a, tmp_path)
     words = target.read_text("utf-8")
@@ -81,7 +82,6 @@ def test_the_answer_is_computed_from_the_run(a: Analysis, markdown: str) -> None
     assert f"from zone 1 takes {quantities.changed(row['ratio'], 'longer', 'less time')} on ZRS" in markdown
 
 
-@pytest.mark.long
 def test_what_is_not_decided_is_counted_and_explained(a: Analysis) -> None:
     other = with_verdicts(a, verdict="inconclusive", ci_low=0.9, ci_high=3.0, warnings="")
     words = post.post(other, [], "x")
@@ -90,7 +90,6 @@ def test_what_is_not_decided_is_counted_and_explained(a: Analysis) -> None:
     assert words.count("Not clear: the change may be none (95 % CI -10 to +200 %)") == 2
 
 
-@pytest.mark.long
 def test_an_equality_leads_only_after_what_is_not_decided(a: Analysis) -> None:
     rows = a.comparisons[(a.comparisons["family"] == "headline") & a.comparisons["ratio"].notna()]
     table, (arm, load) = a.comparisons.copy(), rows.iloc[-1][["arm", "workload"]]
@@ -118,7 +117,6 @@ def test_what_is_refused_has_no_number_in_the_table(a: Analysis) -> None:
     assert words.count("| refused |") == 3 and "Not decided (invalid): disks differ" in words
 
 
-@pytest.mark.long
 def test_names_and_questions_are_no_markup(a: Analysis) -> None:
     question = a.scenario.scenario.model_copy(update={"question": "<b>A*b*</b> [x](y) | `z`"})
     other = dataclasses.replace(a, scenario=a.scenario.model_copy(update={"scenario": question}))
@@ -135,7 +133,6 @@ def test_a_user_may_choose_the_figures(a: Analysis) -> None:
         post.chosen(a, pictures, ["ratios", "percentiles", "all-trials"])
 
 
-@pytest.mark.long
 def test_its_own_post_is_replaced_and_no_others(a: Analysis, tmp_path: Path) -> None:
     target = post.write(a, tmp_path)
     post.write(a, tmp_path, ["percentiles"])
@@ -149,7 +146,6 @@ def test_its_own_post_is_replaced_and_no_others(a: Analysis, tmp_path: Path) -> 
         post.write(a, tmp_path)
 
 
-@pytest.mark.long
 def test_what_a_post_links_elsewhere_is_never_removed(a: Analysis, tmp_path: Path) -> None:
     keep = tmp_path / "keep.txt"
     keep.write_text("mine")
@@ -159,19 +155,16 @@ def test_what_a_post_links_elsewhere_is_never_removed(a: Analysis, tmp_path: Pat
     assert keep.exists()
 
 
-@pytest.mark.long
 def test_the_same_run_gives_the_same_bytes(a: Analysis) -> None:
     assert post.contents(analyse(a.run)) == post.contents(a)
 
 
-@pytest.mark.long
 def test_the_command_prints_where_it_wrote(a: Analysis, tmp_path: Path) -> None:
     words = ["post", str(a.run.folder), "--out", str(tmp_path), "--figure", "ratios"]
     done = CliRunner().invoke(cli, words, catch_exceptions=False)
     assert done.output == f"{tmp_path / 'synthetic.md'}\n" and (tmp_path / "synthetic.md").is_file()
 
 
-@pytest.mark.long
 def test_a_folder_that_is_a_file_is_named(a: Analysis, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     words = ["post", str(a.run.folder), "--out", str(tmp_path / "file")]

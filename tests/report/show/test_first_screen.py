@@ -67,6 +67,7 @@ def test_the_screen_has_its_parts_in_order(a: Analysis) -> None:
     assert "these two disks in these hours, in westeurope: with one replicate nothing" in card
 
 
+@pytest.mark.long
 def test_the_bars_are_those_of_the_values_in_the_sentence(a: Analysis) -> None:
     card = show.screen(a)
     longest, *_ = sorted((float(share) for share in re.findall(r"width:([\d.]+)%", card)), reverse=True)

@@ -31,6 +31,7 @@ def test_cells_carry_the_label_and_the_evidence(a: Analysis) -> None:
     assert "I/Os in flight at the" in page
 
 
+@pytest.mark.long
 def test_the_refusal_is_said_with_its_reason(a: Analysis) -> None:
     page = show.capped(a)
     assert page.count("(saturated)") == 2 and "saturated by a limit that is not known" in page

@@ -15,6 +15,8 @@ from diskbook.facts.errors import UsageError
 from diskbook.report import site as write
 from support import few_runs
 
+pytestmark = pytest.mark.long
+
 
 class Links(html.parser.HTMLParser):
     """Addresses that a page links to or loads."""
@@ -45,7 +47,6 @@ def built(runs: Path) -> write.Outcome:
     return write.build(runs, runs.parent / "public")
 
 
-@pytest.mark.long
 def test_every_run_and_scenario_has_a_page(built: write.Outcome) -> None:
     root = built.index.parent
     assert (built.runs, len(list(root.glob("runs/*.html")))) == (21, 21)
@@ -92,7 +93,6 @@ def test_what_is_no_site_is_not_replaced(runs: Path, tmp_path: Path) -> None:
     assert (tmp_path / "letters" / "dear.txt").read_text() == "x"
 
 
-@pytest.mark.long
 def test_an_earlier_site_is_replaced_whole(tmp_path: Path) -> None:
     runs = many_runs.many(tmp_path / "runs", 2)
     first = write.build(runs, tmp_path / "site")
@@ -102,14 +102,12 @@ def test_an_earlier_site_is_replaced_whole(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "runs", "site"]
 
 
-@pytest.mark.long
 def test_the_command_says_where_the_site_begins(tmp_path: Path) -> None:
     runs = many_runs.many(tmp_path / "runs", 1)
     done = CliRunner().invoke(site, ["--runs", str(runs), "--out", str(tmp_path / "out")])
     assert (done.exit_code, done.output) == (0, f"site of 1 run: {tmp_path / 'out' / 'index.html'}\n")
 
 
-@pytest.mark.long
 def test_a_folder_without_runs_makes_a_site_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     index = write.build(tmp_path / "runs", tmp_path / "site").index

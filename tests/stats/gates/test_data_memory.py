@@ -43,6 +43,7 @@ def test_false_alarms_are_as_rare_as_said(replicates: int, blocks: int) -> None:
     assert share_seen(0.0, replicates, blocks) < 0.01 + 3 * math.sqrt(0.01 * 0.99 / N_RUNS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("replicates", "blocks", "power"), [(1, 10, 0.31), (1, 20, 0.80), (3, 5, 0.18), (3, 10, 0.78)]
 )

@@ -28,6 +28,7 @@ def test_every_claim_of_the_five_articles_is_judged(judged: pd.DataFrame) -> Non
     )
 
 
+@pytest.mark.long
 def test_no_rule_is_without_its_claim(judged: pd.DataFrame) -> None:
     for article, start in published_claims.judges():
         of_article = judged.loc[judged["article"] == article, "claim"]

@@ -171,6 +171,7 @@ def test_an_unknown_disk_has_no_limits() -> None:
     assert pd.Series(published.caps(row)).isna().all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("provenance", "calibrated", "verdicts"),
     [
@@ -235,6 +236,7 @@ def test_every_figure_of_both_articles_stands_beside_ours(
         assert kinds <= known and not found.isna().any(axis=None)
 
 
+@pytest.mark.long
 def test_two_rates_on_two_limits_are_not_compared(disk_options: pd.DataFrame) -> None:
     """D's writes end at the disk's burst there and in the cache here; I's on the VM's base there."""
     writes = disk_options[disk_options["load"] == "max-write-iops"].set_index("arm")["verdict"]

@@ -71,10 +71,14 @@ def _held(content: bytes) -> dict[str, str]:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
+def test_a_hundred_forms_are_distinct() -> None:
+    assert len({tuple(map(make, SECRETS.values())) for make in REPLACED.values()}) == len(REPLACED) == 100
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(0, len(REPLACED), 8), ids=lambda first: list(REPLACED)[first])
 def test_no_planted_form_of_a_secret_survives(first: int, tmp_path: Path) -> None:
-    """Five secrets of a run in ninety forms, eight at a time, in some twenty places each: none is left."""
+    """Five secrets of a run in a hundred forms, eight at a time, in some twenty places each: none is left."""
     run = short_run(tmp_path / "planted", trials=2)
     forms = list(REPLACED.items())[first : first + 8]
     planted = [make(text) for _, make in forms for text in SECRETS.values()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import bz2
 import codecs
 import gzip
@@ -10,6 +11,7 @@ import html
 import io
 import json
 import lzma
+import string
 import uuid
 import zipfile
 import zlib
@@ -35,6 +37,15 @@ def _zip(text: str) -> bytes:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("part.txt", text)
     return stream.getvalue()
+
+
+def _number(text: str, base: int) -> str:
+    """Write the bytes of a text as one number."""
+    number, digits = int.from_bytes(text.encode(), "big"), ""
+    while number:
+        number, last = divmod(number, base)
+        digits = (string.digits + string.ascii_uppercase + string.ascii_lowercase)[last] + digits
+    return digits
 
 
 def _png(text: str) -> bytes:
@@ -63,6 +74,8 @@ _PLAIN: dict[str, Callable[[str], str]] = {
     "GUID as hex of Windows": _as_guid(lambda guid: guid.bytes_le.hex()),
     "GUID as base64": _as_guid(lambda guid: _b64(guid.bytes)),
     "GUID as base64 of Windows": _as_guid(lambda guid: _b64(guid.bytes_le)),
+    "GUID as base32": _as_guid(lambda guid: base64.b32encode(guid.bytes).decode()),
+    "GUID as a number": _as_guid(lambda guid: str(guid.int)),
 }
 _ESCAPED: dict[str, Callable[[str], str]] = {
     "JSON": _each("\\u{:04x}"),
@@ -106,6 +119,15 @@ _ENCODED: dict[str, Callable[[str], str]] = {
     "a word of MIME": lambda text: f"=?utf-8?B?{_b64(text)}?=",
     "base32": lambda text: base64.b32encode(text.encode()).decode(),
     "base32 in small letters": lambda text: base64.b32encode(text.encode()).decode().lower(),
+    "base32 with digits first": lambda text: base64.b32hexencode(text.encode()).decode(),
+    "base36": lambda text: _number(text, 36),
+    "base62": lambda text: _number(text, 62),
+    "decimal number": lambda text: _number(text, 10),
+    "octal number": lambda text: _number(text, 8),
+    "uuencode": lambda text: binascii.b2a_uu(text.encode()).decode(),
+    "uuencode with backticks": lambda text: binascii.b2a_uu(text.encode(), backtick=True).decode(),
+    "uuencode in a text": lambda text: binascii.b2a_uu(f"at {text}.".encode()).decode().strip(),
+    "hex of EBCDIC": lambda text: text.encode("cp037").hex(),
     "base85": lambda text: base64.b85encode(text.encode()).decode(),
     "ascii85": lambda text: base64.a85encode(text.encode()).decode(),
     "hex": lambda text: text.encode().hex(),
@@ -117,7 +139,7 @@ _ENCODED: dict[str, Callable[[str], str]] = {
     "hex of C": lambda text: ", ".join(f"0x{code:02x}" for code in text.encode()),
     "hex of base64": lambda text: _b64(text).encode().hex(),
     "hex of UTF-16": lambda text: text.encode("utf-16").hex(),
-    "UTF-7": lambda text: text.encode("utf-7").decode(),
+    "UTF-7": lambda text: f"+{_b64(text.encode('utf-16-be')).rstrip('=')}-",
     "UTF-16": lambda text: text.encode("utf-16-le").decode("latin-1"),
     "UTF-16, big end first": lambda text: text.encode("utf-16-be").decode("latin-1"),
 }

@@ -94,7 +94,7 @@ ToolName = Literal["fio", "diskspd", "vmfleet", "elbencho", "sysbench", "other"]
 TOOLS_OF_SYSTEM: Mapping[str, tuple[ToolName, ...]] = {"linux": ("fio",), "windows": ("diskspd", "vmfleet")}
 """Tools that machines have, by their system, the usual one first. What they do is in `tools.registry`.
 
-The other tools are those of imported results (`tools.imported`).
+The other tools are those of imported results (`tools.protocol`).
 """
 FLEET: ToolName = "vmfleet"
 """The tool that runs one load on many machines at once."""

@@ -104,4 +104,4 @@ vmfleet_results = Neighbour("diskbook.clusters.vmfleet.table")
 """Formats of its results, and names of its files."""
 
 CLAIMS = ("diskbook.clusters.analysis.claims_s2d", "diskbook.clusters.analysis.claims_nested")
-"""Modules whose `JUDGES` judge claims of articles; others are in `report.analysis.published.claims`."""
+"""Modules whose `JUDGES` judge claims of articles; others are in `report.analysis.published_claims`."""

@@ -2,7 +2,7 @@
 
 A few kilobytes of gzip can unpack to terabytes, so nothing here is unpacked without a limit.
 
-Readers of TOML that users write, and of tables of `data/reference`: each cell by the type of its field.
+It also reads TOML that users write, and tables of `data/reference`, each cell by the type of its field.
 """
 
 from __future__ import annotations

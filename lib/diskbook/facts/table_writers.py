@@ -5,7 +5,7 @@ explanation ends in the number of a note ("[1]"), as `Notes.mark` gives it.
 
 For a terminal, long lines are broken between words: rows keep their columns, numbers their units.
 
-Digits of numbers in CSV and JSON, so that every build of numpy writes the same bytes.
+CSV and JSON get as many digits of a number as every build of numpy computes alike.
 """
 
 from __future__ import annotations

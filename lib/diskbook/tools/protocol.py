@@ -1,11 +1,8 @@
 """What a measuring tool offers. Each is a package next to this module; `registry` lists them.
 
 Whatever depends on the tool is asked here: its command and its output, how it fills a disk, how a machine
-gets it, what its files are called, which of its releases may be compared.
-
-`Call` is one call of a measuring tool on a machine.
-
-Tools whose results `diskbook import` reads, and that diskbook itself never runs.
+gets it, what its files are called, which of its releases may be compared. Tools whose results
+`diskbook import` reads, and that diskbook itself never runs, are here too (`Imported`).
 """
 
 from collections.abc import Mapping

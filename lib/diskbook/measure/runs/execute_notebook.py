@@ -118,10 +118,6 @@ def _keep_files_together() -> None:
         Path(runtime).mkdir(parents=True, exist_ok=True)
         tempfile.tempdir = runtime
 
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
-
 SCRATCH_PREFIX = "diskbook-scratch-"
 """Begins the name of a temporary folder; the number of the process that writes there follows."""
 SOCKET = "s"
@@ -171,3 +167,7 @@ def clear_folders() -> None:
     """Remove what killed processes have left."""
     for path in left_folders():
         shutil.rmtree(path, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

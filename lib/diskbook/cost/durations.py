@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from diskbook.design import attachments, schedule
+from diskbook.design import attachments, layout, schedule
 from diskbook.design.model import Arm, Disk, Scenario, Workload
 from diskbook.facts import catalog, disk_options, neighbours
 from diskbook.facts.arm import DELAYS_S
@@ -50,7 +50,7 @@ def around_s(scenario: Scenario) -> float:
 def fill_s(scenario: Scenario) -> dict[str, float]:
     """Time to fill each disk and volume that arms measure, in seconds; fleets write theirs by block."""
     return {
-        name: attachments.filled_bytes(scenario, name) / MB / _written(scenario, name, MIB)
+        name: layout.filled_bytes(scenario, name) / MB / _written(scenario, name, MIB)
         for name in _conditioned(scenario)
     }
 
@@ -58,9 +58,7 @@ def fill_s(scenario: Scenario) -> dict[str, float]:
 def overwrite_s(scenario: Scenario) -> dict[str, float]:
     """Time of the random pass over each of them, in seconds; 0 where the design leaves it out."""
     return {
-        name: attachments.overwritten_bytes(scenario, name)
-        / MB
-        / _written(scenario, name, OVERWRITE_BLOCK_BYTES)
+        name: layout.overwritten_bytes(scenario, name) / MB / _written(scenario, name, OVERWRITE_BLOCK_BYTES)
         for name in _conditioned(scenario)
     }
 

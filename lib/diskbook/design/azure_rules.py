@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from diskbook.design import attachments
+from diskbook.design import layout
 from diskbook.design.model import Arm, Check, Disk, Drill, Machine, Scenario, Workload
 from diskbook.facts import catalog, disk_options, neighbours, rules
 from diskbook.facts.units import GIB, MIB
@@ -279,7 +279,7 @@ def _working_sets(scenario: Scenario) -> list[rules.Violation]:
             continue
         size_gib, place = scenario.room_gib(arm), arm.disk or arm.volume
         files = neighbours.volume_rules.on_each(scenario, arm, load) if load.is_fleet else 1
-        if files * load.working_set_bytes > size_gib * GIB - attachments.MARK_ROOM:
+        if files * load.working_set_bytes > size_gib * GIB - layout.MARK_ROOM:
             several = f"{files} x " if files > 1 else ""
             violations.append(
                 rules.Violation(
@@ -295,10 +295,8 @@ def _working_sets(scenario: Scenario) -> list[rules.Violation]:
 def _unwritten(scenario: Scenario, arm: Arm, load: Workload) -> list[rules.Violation]:
     """Each attempt at a trial that is to be the first somewhere takes a part of the disk for itself."""
     size_gib = scenario.room_gib(arm)
-    begin, needed = (
-        of(scenario, arm.disk) / GIB for of in (attachments.unwritten_offset, attachments.unwritten_bytes)
-    )
-    if (begin + needed) * GIB <= size_gib * GIB - attachments.MARK_ROOM:
+    begin, needed = (of(scenario, arm.disk) / GIB for of in (layout.unwritten_offset, layout.unwritten_bytes))
+    if (begin + needed) * GIB <= size_gib * GIB - layout.MARK_ROOM:
         return []
     sentence = (
         f"trials that are to be the first where nobody wrote need {needed:g} GiB of {arm.disk} behind its "
@@ -346,9 +344,9 @@ def _shares(scenario: Scenario, where: str, disk: str) -> Iterator[str]:
 
 def _room(scenario: Scenario, where: str, disk: str) -> Iterator[str]:
     size = scenario.disk_named(disk).size_gib * GIB
-    end = attachments.region_offset(scenario, disk) + attachments.REGION_BYTES
-    if end > size - attachments.MARK_ROOM:
+    end = layout.region_offset(scenario, disk) + layout.REGION_BYTES
+    if end > size - layout.MARK_ROOM:
         yield (
-            f"{where}: {disk} has no room for {attachments.REGION_BYTES // MIB} MiB behind the working "
+            f"{where}: {disk} has no room for {layout.REGION_BYTES // MIB} MiB behind the working "
             "sets; take a larger disk or a smaller working_set_gib"
         )

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from diskbook.cloud.kinds import Check, look
-from diskbook.design import attachments
+from diskbook.design import layout
 from diskbook.design.model import Scenario
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.doctor import SPARE_BYTES, existing, room, runs_folder
@@ -100,6 +100,6 @@ def _cores() -> str:
 def _space_of_disks(scenario: Scenario) -> str:
     """Room for what is filled of the disks; they are sparse files."""
     measured = {arm.disk for arm in scenario.arm if arm.disk}
-    filled = sum(attachments.filled_bytes(scenario, name) for name in measured)
+    filled = sum(layout.filled_bytes(scenario, name) for name in measured)
     needed = filled * scenario.design.replicates + SPARE_BYTES
     return room(existing(folders.home()), needed, "name another place with TMPDIR")

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from diskbook.design.attachments import MARK_ROOM
+from diskbook.design.layout import MARK_ROOM
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.linux import FIRST_DATA_NAMESPACE, NVME_MODEL, OS_DISK
 from diskbook.facts.units import GIB

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from diskbook.design.attachments import MARK_ROOM
+from diskbook.design.layout import MARK_ROOM
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.linux import FIRST_DATA_NAMESPACE, NVME_MODEL
 from diskbook.hosts import shell_script

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diskbook.design.attachments import MARK_ROOM
+from diskbook.design.layout import MARK_ROOM
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import GIB, KIB, MIB
 from diskbook.hosts import disks, disks_azure, shell_script

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.design import attachments, scenario_file
+from diskbook.design import layout, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.design.schedule import PlannedTrial
 from diskbook.facts.units import GIB
@@ -86,11 +86,11 @@ def test_a_killed_run_goes_on_with_the_step_that_it_lacks(
 
 
 def test_every_attempt_gets_a_part_of_its_own_where_nobody_wrote(rig: Still) -> None:
-    begin = attachments.unwritten_offset(rig.scenario, "zrs")
+    begin = layout.unwritten_offset(rig.scenario, "zrs")
     taken = [steps.region(rig, FIRST, attempt) for attempt in (1, 2)]
     assert taken == [begin, begin + 2 * GIB]
     other = PlannedTrial(1, 1, 1, 2, "lrs-z1", "read-unwritten")
-    assert steps.region(rig, other, 1) == attachments.unwritten_offset(rig.scenario, "lrs")
+    assert steps.region(rig, other, 1) == layout.unwritten_offset(rig.scenario, "lrs")
     plain = PlannedTrial(1, 1, 1, 3, "zrs-z1", "randwrite-qd1")
     assert steps.region(rig, plain, 1) == 0
     assert [event["trial"] for event in rig.run.ledger()][:2] == [FIRST.name(1), FIRST.name(2)]
@@ -101,7 +101,7 @@ def test_what_is_used_up_fails_the_trial_in_a_sentence(rig: Still) -> None:
         for attempt in range(1, 20):
             steps.region(rig, FIRST, attempt)
     end = max(event["offset"] + event["bytes"] for event in rig.run.ledger())
-    assert end <= 1024 * GIB - attachments.MARK_ROOM < end + 2 * GIB
+    assert end <= 1024 * GIB - layout.MARK_ROOM < end + 2 * GIB
 
 
 def test_arms_are_in_the_state_that_their_first_trial_met(rig: Still, scenario: Scenario) -> None:

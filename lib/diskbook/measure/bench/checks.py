@@ -27,8 +27,8 @@ from typing import Any
 
 from azure.core.exceptions import AzureError
 
-from diskbook.design import attachments
-from diskbook.design.attachments import REGION_BYTES, region_offset
+from diskbook.design import layout
+from diskbook.design.layout import REGION_BYTES, region_offset
 from diskbook.design.model import Check, Scenario
 from diskbook.design.vocabulary import RESERVATION_KEYS, RESERVATION_TYPE, RESERVATION_TYPE_WORDS
 from diskbook.facts.errors import DiskbookError
@@ -329,7 +329,7 @@ def _data_intact(rig: Rig, check: Check) -> dict[str, Any]:
     assert check.from_machine is not None
     size = check.size_mib * MIB
     # Behind the working sets, so that no trial writes over the blocks in question.
-    offset = attachments.working_set_end(rig.scenario, check.disk)
+    offset = layout.working_set_end(rig.scenario, check.disk)
     started = time.monotonic()
     _verify(rig, check, check.from_machine, write=True, size=size, offset=offset)
     written = time.monotonic()

@@ -13,7 +13,7 @@ from typing import Any
 from diskbook.cloud.azure import private
 from diskbook.cloud.azure.attach import Attachments, Recovery
 from diskbook.cloud.azure.clients import Clients
-from diskbook.design import attachments
+from diskbook.design import layout
 from diskbook.design.model import Disk, Scenario
 from diskbook.facts.units import GIB
 from diskbook.hosts import disks as machine_disks, stage, targets
@@ -124,7 +124,7 @@ class Rig:
 
     def _os_disk(self, disk: str, machine: str) -> Device:
         """A machine that was moved to another host comes back with an empty one, to be filled again."""
-        needed = attachments.working_set_end(self.scenario, disk)
+        needed = layout.working_set_end(self.scenario, disk)
         system_disk = machine_disks.find(self.connection(machine), needed)
         if system_disk.held_bytes is not None and system_disk.held_bytes < needed:
             self.prefilled.discard(disk)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from diskbook.cloud.azure.clients import Clients
-from diskbook.design import attachments, schedule
+from diskbook.design import layout, schedule
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.facts import neighbours
 from diskbook.facts.errors import DiskbookError
@@ -47,7 +47,7 @@ def prefill(rig: Rig, disk: str, machine: str) -> None:
 
 def is_done(rig: Rig, disk: str) -> bool:
     """Tell whether a disk is filled, and written over where it is to be."""
-    over = disk in rig.overwritten or not attachments.overwritten_bytes(rig.scenario, disk)
+    over = disk in rig.overwritten or not layout.overwritten_bytes(rig.scenario, disk)
     return disk in rig.prefilled and over
 
 
@@ -59,12 +59,12 @@ def ledger_place(rig: Rig, disk: str) -> dict[str, str]:
 def condition(rig: Rig, key: str, machine: str, device: Device, place: Mapping[str, str]) -> None:
     """Fill and write over what is known by a key in `Rig.prefilled` and `Rig.overwritten`, unless it is."""
     name = place["disk"] or place["volume"]
-    needed = attachments.filled_bytes(rig.scenario, name)
+    needed = layout.filled_bytes(rig.scenario, name)
     if key not in rig.prefilled and needed:
         _pass(rig, machine, device, place, "prefill", needed)
         rig.prefilled.add(key)
         rig.overwritten.discard(key)
-    needed = attachments.overwritten_bytes(rig.scenario, name)
+    needed = layout.overwritten_bytes(rig.scenario, name)
     if key not in rig.overwritten and needed:
         _pass(rig, machine, device, place, "overwrite", needed)
         rig.overwritten.add(key)
@@ -125,8 +125,8 @@ def region(rig: Rig, planned: schedule.PlannedTrial, attempt: int) -> int:
     place = ledger_place(rig, arm.disk)
     given = [event for event in rig.run.ledger() if event["event"] == "unwritten"]
     ends = [event["offset"] + event["bytes"] for event in given if event["disk_id"] == place["disk_id"]]
-    offset: int = max(ends, default=attachments.unwritten_offset(rig.scenario, arm.disk))
-    end = rig.scenario.disk_named(arm.disk).size_gib * GIB - attachments.MARK_ROOM
+    offset: int = max(ends, default=layout.unwritten_offset(rig.scenario, arm.disk))
+    end = rig.scenario.disk_named(arm.disk).size_gib * GIB - layout.MARK_ROOM
     if offset + load.working_set_bytes > end:
         raise NoRoomError(
             f"{load.name} is to be the first on {load.working_set_gib:g} GiB of {arm.disk}, and no part of "

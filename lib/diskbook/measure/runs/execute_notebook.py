@@ -118,6 +118,7 @@ def _keep_files_together() -> None:
         Path(runtime).mkdir(parents=True, exist_ok=True)
         tempfile.tempdir = runtime
 
+
 SCRATCH_PREFIX = "diskbook-scratch-"
 """Begins the name of a temporary folder; the number of the process that writes there follows."""
 SOCKET = "s"

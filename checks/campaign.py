@@ -14,14 +14,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from checks import campaign_requests as requests
+from checks.campaign_requests import RESOURCE_MANAGER, Bucket, Requests
 from diskbook.batch import price as prices
 from diskbook.batch.batch_run import Asked, Item
 from diskbook.batch.status import Standing, State
 from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.offers import Region
-from diskbook.cost import estimate, requests
+from diskbook.cost import estimate
 from diskbook.cost.estimate import MARGIN
-from diskbook.cost.requests import RESOURCE_MANAGER, Bucket, Requests
 from diskbook.design import azure_rules, scenario_file
 from diskbook.design.model import Scenario
 from diskbook.facts import catalog, paths

@@ -21,7 +21,7 @@ from diskbook.facts import paths
 
 BUDGET = paths.ROOT / "checks/budget.toml"
 ROOTS = {"diskbook": paths.ROOT / "lib", "diskbook_emulator": paths.ROOT / "lib", "checks": paths.ROOT}
-NEIGHBOURS = ("batch", "choose", "clusters", "emulated", "importing", "sharing", "zone_affinity")
+NEIGHBOURS = ("batch", "choose", "clusters", "emulated", "importing", "publish", "sharing", "zone_affinity")
 LONGEST_CHAIN = 25
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 _SHOWN = "import sys, diskbook.report.analysis.run, diskbook.report.show; print(*sys.modules)"

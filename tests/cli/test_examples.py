@@ -24,11 +24,11 @@ from click.testing import CliRunner
 from diskbook import cli
 from diskbook.batch.stores import address, push
 from diskbook.cli.options import HEAD
-from diskbook.cloud.azure import recording
 from diskbook.facts import paths
-from diskbook.measure.runs import pipeline, sample, stage
+from diskbook.measure.runs import pipeline, stage
+from diskbook.publish import sample
 from diskbook.results.run import Run
-from diskbook.sharing import share
+from diskbook.sharing import recording, share
 from diskbook_emulator import jump, lifecycle
 from support import fio_documents
 from support.shared import short_run

@@ -14,7 +14,8 @@ from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from diskbook.importing import public, run as importer
 from diskbook.importing.answers import claims, of_run, post, questions, seen, unpublished
-from diskbook.report import figures, post_words, site as entries
+from diskbook.publish import post_words, site as entries
+from diskbook.report import figures
 from diskbook.report.analysis import why_text
 from diskbook.report.analysis.run import analyse
 from diskbook.report.comparing import measured

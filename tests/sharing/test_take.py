@@ -14,13 +14,12 @@ from typing import Any
 
 import pytest
 
-from diskbook.api import pooled
 from diskbook.cli import cli
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.report import site
+from diskbook.publish import site
 from diskbook.results.run import Run
-from diskbook.sharing import bundle, share, shared, take
+from diskbook.sharing import bundle, pooled, share, shared, take
 from support.run_copies import copies
 from support.shared import short_run
 

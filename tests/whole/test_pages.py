@@ -20,7 +20,7 @@ from nbconvert import HTMLExporter
 
 from checks import many_runs
 from diskbook.facts import paths
-from diskbook.report import site as write_site
+from diskbook.publish import site as write_site
 from diskbook.report.show.html import STYLE
 from support import browser as browsers, few_runs, page_checks
 from support.browser import Browser

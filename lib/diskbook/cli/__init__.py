@@ -18,19 +18,23 @@ from diskbook.facts.neighbours import lacking
 _SHORT = {
     "Start": {"run": "run:run", "list": "results:list_", "report": "results:report", "why": "results:why"},
     "Compare": {
-        "compare": "compare:compare", "pool": "compare:pool", "figures": "results:figures",
-        "post": "results:post", "site": "results:site",
+        "compare": "compare:compare", "pool": "diskbook.sharing.commands:pool", "figures": "results:figures",
+        "post": "diskbook.publish.commands:post", "site": "diskbook.publish.commands:site",
     },
     "Prepare": {
-        "plan": "plan:plan", "doctor": "plan:doctor", "import": "results:import_", "batch": "batch:batch",
-        "record": "results:record", "share": "results:share",
+        "plan": "plan:plan", "doctor": "plan:doctor", "import": "diskbook.importing.commands:import_",
+        "batch": "diskbook.batch.commands:batch",
+        "record": "diskbook.sharing.commands:record", "share": "diskbook.sharing.commands:share",
     },
     "Ask": {"limits": "plan:limits", "choose": "plan:choose"},
-    "Store": {"push": "batch:push", "fetch": "batch:fetch", "verify": "batch:verify"},
+    "Store": {
+        "push": "diskbook.batch.commands:push", "fetch": "diskbook.batch.commands:fetch",
+        "verify": "diskbook.batch.commands:verify",
+    },
     "Upkeep": {
-        "catalog": "batch:catalog", "emulator": "diskbook.emulated.command:emulator",
-        "sample": "results:sample", "sweep": "cleanup:sweep", "tables": "results:tables",
-        "teardown": "cleanup:teardown", "zone-affinity": "zone_affinity:zone_affinity",
+        "catalog": "diskbook.batch.commands:catalog", "emulator": "diskbook.emulated.command:emulator",
+        "sample": "diskbook.publish.commands:sample", "sweep": "cleanup:sweep", "tables": "results:tables",
+        "teardown": "cleanup:teardown", "zone-affinity": "diskbook.zone_affinity.commands:zone_affinity",
     },
 }  # fmt: skip
 """Commands by their section of the help, in the order in which a newcomer needs them, as `module:object`."""

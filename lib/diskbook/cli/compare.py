@@ -1,4 +1,4 @@
-"""`diskbook compare` and `diskbook pool`: several runs at once."""
+"""`diskbook compare`: several runs at once."""
 
 import sys
 from pathlib import Path
@@ -87,21 +87,6 @@ def compare(
         click.echo(write(beside, outcome))
     if outcome:
         sys.exit(outcome.exit_code)
-
-
-@click.command(epilog=examples("diskbook pool sample-zone-disks my-run"))
-@click.argument("names", nargs=-1, required=True, metavar="RUN RUN...", shell_complete=complete.runs)
-def pool(names: tuple[str, ...]) -> None:
-    """Pool two or more runs of one question.
-
-    Prints each headline comparison: the change over these runs, and over runs like these from three runs on.
-    Below it stand the runs, what the spread comes from, and what would change the answer. The notebook
-    9-pool.ipynb has the same with a picture.
-    """
-    from diskbook.api import pooled
-
-    for line in pooled.headlines(names):
-        click.echo(line)
 
 
 def _over_runs(scenario: str, place: str | None, as_json: bool, as_markdown: bool, as_csv: bool) -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diskbook.cli import documents
 
 if TYPE_CHECKING:
-    from diskbook.batch.catalogue.rebuild import Rebuilt
     from diskbook.cloud.azure.sweep import Group
     from diskbook.cost.estimate import Estimate
     from diskbook.design.model import Scenario
-    from diskbook.importing.run import Imported, Planned
     from diskbook.measure.doctor import Check
     from diskbook.measure.plan.sample_size import Target
     from diskbook.measure.plan.terminal import Sources
@@ -130,35 +126,6 @@ def report(outcome: Outcome) -> documents.Report:
     )
 
 
-def planned_import(planned: Planned) -> documents.Import:
-    """Say what would be imported."""
-    arms = Counter(entry.arm for entry in planned.entries)
-    return documents.Import(
-        run=planned.name,
-        written=False,
-        arms={arm: arms[arm] for arm in planned.arms},
-        n_measurements=len(planned.entries),
-        remarks=list(planned.flags),
-        not_used=list(planned.refused),
-        paths_read_as=list(planned.reading),
-        report="",
-    )
-
-
-def imported(made: Imported, page: Path | None = None) -> documents.Import:
-    """Say what was imported; `page` is the report, where one was made."""
-    return documents.Import(
-        run=made.run.name,
-        written=True,
-        arms=dict(made.arms),
-        n_measurements=made.n_trials,
-        remarks=list(made.flags),
-        not_used=list(made.refused),
-        paths_read_as=list(made.reading),
-        report=str(page or ""),
-    )
-
-
 def sweep(report: SweepReport, not_deleted: Sequence[str] = ()) -> documents.Sweep:
     """Make the document of a sweep as it was listed, with a sentence for each thing not deleted."""
     return documents.Sweep(
@@ -228,9 +195,3 @@ def compare_runs(over: OverRuns) -> documents.CompareRuns:
         ],
         left_out=list(map(documents.LeftOutRuns.model_validate, over.left_out)),
     )
-
-
-def catalog(rebuilt: Rebuilt) -> documents.Catalog:
-    """Make the document of a catalogue that was made again."""
-    rows = {f"n_{table}": number for table, number in rebuilt.rows.items()}
-    return documents.Catalog(folder=str(rebuilt.folder), left_out=list(rebuilt.left_out), **rows)

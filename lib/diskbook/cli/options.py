@@ -7,13 +7,13 @@ import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
 
 from diskbook.cli import complete
-from diskbook.facts import paths, redact
+from diskbook.facts import neighbours, paths, redact
 from diskbook.facts.errors import UsageError
 from diskbook.facts.neighbours import imported
 from diskbook.facts.table_writers import terminal_width, wrapped
@@ -178,9 +178,7 @@ def setting(text: str) -> tuple[str, Any]:
 def opened(name: str) -> tuple[Any, Any]:
     """Open a run to resume it; return it and its address, which is None for a run of this machine."""
     if paths.is_address(name):
-        from diskbook.batch import stored
-
-        return stored.working_copy(name)
+        return cast("tuple[Any, Any]", neighbours.stored_runs.working_copy(name))
     from diskbook.results import run as runs
 
     return runs.open_run(name), None
@@ -190,9 +188,9 @@ def kept(run: Any, place: Any, store: str | None = None) -> AbstractContextManag
     """Keep a run where it is, or in a store that is named, for the length of a with block."""
     if place is None and store is None:
         return nullcontext()
-    from diskbook.batch import stored
-
-    return stored.kept(run, place if store is None else stored.place_of(run, store))
+    stored: Any = neighbours.stored_runs
+    place = place if store is None else stored.place_of(run, store)
+    return cast("AbstractContextManager[None]", stored.kept(run, place))
 
 
 json_option = click.option(

@@ -262,10 +262,10 @@ def choose(as_json: bool, **options: Any) -> None:
     It looks at all documented VM sizes, disks and stripes of a region. Rates and list prices decide. A
     latency neither filters nor ranks, since hardly any is measured.
     """
-    from diskbook.choose import ask
     from diskbook.cli import documents
+    from diskbook.facts import neighbours
 
-    answer = ask.ask(**options)
+    answer = neighbours.choice.ask(**options)
     if as_json:
         show_json(documents.Choose(**answer.record()))
     else:

@@ -24,6 +24,7 @@ from diskbook.cli.options import (
     subscription,
     time_scale,
 )
+from diskbook.facts import neighbours
 from diskbook.facts.errors import UsageError
 
 _OF_CLOUDS = {
@@ -161,7 +162,6 @@ def _note(
 ) -> None:
     """Say what is run, and keep in the manifest what later stages go by."""
     from diskbook.cloud import connect
-    from diskbook.cloud.azure import recording
     from diskbook.design.vocabulary import Provenance
     from diskbook.measure.runs import begin, debug
     from diskbook.report.analysis import companion_files
@@ -176,7 +176,7 @@ def _note(
         folder.update_manifest(expires_h=options["expires"])
     click.echo(f"run {folder.name} ({folder.manifest['provenance']}), folder {folder.folder}")
     if options["record"]:
-        recording.begin(folder)
+        neighbours.recording.begin(folder)
     if options["max_cost_usd"] is not None:
         folder.update_manifest(max_cost_usd=options["max_cost_usd"])
     click.echo("\n".join([show_run.target_text(folder.manifest), *companion_files.missing(folder.scenario)]))

@@ -14,11 +14,12 @@ from azure.mgmt.core.tools import get_arm_endpoints
 from diskbook.cloud import kinds
 from diskbook.cloud.azure import private, signin
 from diskbook.cloud.azure.clients import Clients, Cloud
-from diskbook.cloud.azure.recording import recorder_of
 from diskbook.design.model import PUBLIC, Network, Scenario
 from diskbook.design.vocabulary import Provenance
+from diskbook.facts import neighbours
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.hosts import hosts_file
+from diskbook.results.manifest import RECORDED
 from diskbook.results.run import Run
 
 # For clouds that the SDK does not know by name, such as Azure Stack Hub: where Azure Resource Manager is, and
@@ -114,7 +115,9 @@ def clients_of(run: Run, *, record: bool = True) -> Clients:
     """
     run.check_signed()
     tell = _teller(run) if record else say
-    return Clients(kinds.of(run).connect(run), tell, recorder=recorder_of(run) if record else None)
+    recorded = record and run.manifest.get(RECORDED)
+    exchange = neighbours.recording.recorder_of(run).exchange if recorded else None
+    return Clients(kinds.of(run).connect(run), tell, exchange=exchange)
 
 
 def say(line: str) -> None:

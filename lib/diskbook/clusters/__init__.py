@@ -1,1 +1,1 @@
-"""Clusters of Windows nodes: scenarios on volumes, their steps, loads, costs and analyses."""
+"""Machines that share disks: failover tests, and clusters of Windows nodes, volumes and their analyses."""

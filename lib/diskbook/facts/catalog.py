@@ -267,12 +267,6 @@ def size_sources() -> dict[str, SizeSource]:
     return {row.key: row for row in _read(SizeSource, "vm-size-sources.csv")}
 
 
-def known_by_copy(size: VmSize) -> tuple[str, ...]:
-    """Columns of a size that only a third party's copy of Azure's rows says, no page of Azure's."""
-    copies = (size_sources()[key] for key in size.source if size_sources()[key].kind == COPY)
-    return tuple(column for copy in copies for column in copy.columns)
-
-
 @cache
 def regions() -> dict[str, Region]:
     """Read the regions, by name."""

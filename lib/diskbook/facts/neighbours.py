@@ -1,8 +1,8 @@
 """What the core asks of its neighbours: the one table of modules that it imports by name, when it asks.
 
-The core never imports a neighbour. It asks `clusters` only where a scenario has clusters, volumes, fleets
-or losses (`Scenario.has_clusters`), or a run holds their results. It asks a reader only for an imported
-run, and a store only for a run that lies in one.
+The core never imports a neighbour. It asks `clusters` only where a scenario has clusters, volumes, fleets,
+losses or failover tests, or a run holds their results. It asks a reader only for an imported run, and a
+store only for a run that lies in one.
 
 `LazyTable` holds objects that are named as text and imported on first use.
 """
@@ -76,18 +76,30 @@ imported_trials = Neighbour("diskbook.importing.raw")
 """Trials of an imported run, read from its raw files."""
 imported_limits = Neighbour("diskbook.importing.named_limits")
 """What is said of the limits of an imported run."""
+imported_why = Neighbour("diskbook.importing.why")
+"""What holds the cells of an imported run, by limits that are named with the question."""
 real_answers = Neighbour("diskbook.importing.answers.questions")
 """What public measurements of real Azure answer."""
 seen_caps = Neighbour("diskbook.importing.answers.seen")
 """Caps that others saw, by VM size."""
 stores = Neighbour("diskbook.batch.stores.fetch")
 """Copies of runs in stores, and the folders that killed fetches have left."""
+stored_runs = Neighbour("diskbook.batch.stored")
+"""Runs that are kept in a store while they are worked on."""
 catalogue = Neighbour("diskbook.batch.catalogue.read")
 """The rows of the runs of a folder or store."""
 catalogue_join = Neighbour("diskbook.batch.catalogue.join")
 """A finished run's joining the catalogue."""
 shared_runs = Neighbour("diskbook.sharing.shared")
 """Runs that others shared with everybody."""
+bundles = Neighbour("diskbook.sharing.bundle")
+"""Files of shared runs."""
+bundled_runs = Neighbour("diskbook.sharing.take")
+"""How such a file becomes a run."""
+recording = Neighbour("diskbook.sharing.recording")
+"""Recorders of a run's exchanges with Azure."""
+choice = Neighbour("diskbook.choose.ask")
+"""Machines and disks that carry a load."""
 volume_rules = Neighbour("diskbook.clusters.design.rules")
 """Rules of clusters, volumes, fleets and losses, and what these are in words."""
 volume_limits = Neighbour("diskbook.clusters.stats.volume_setups")
@@ -98,6 +110,8 @@ volume_cost = Neighbour("diskbook.clusters.cost")
 """What clusters, volumes and losses take and cost."""
 volume_steps: Any = Neighbour("diskbook.clusters.measure.steps:STEPS")
 """Steps around trials on volumes (`measure.bench.steps.Steps`)."""
+drill_steps: Any = Neighbour("diskbook.clusters.measure.failover:STEPS")
+"""Steps of a scenario on disks with failover tests."""
 vmfleet: Any = Neighbour("diskbook.clusters.vmfleet:TOOL")
 """The tool that runs one load on many machines at once (`tools.protocol.Tool`)."""
 vmfleet_results = Neighbour("diskbook.clusters.vmfleet.table")

@@ -342,3 +342,18 @@ def rounded(content: Any) -> Any:
     if isinstance(content, list | tuple):
         return [rounded(value) for value in content]
     return content
+
+
+def code(*lines: str) -> str:
+    """Write command lines as a block of code."""
+    return "\n".join(["```sh", *(visible(line) for line in lines), "```"])
+
+
+def bullets(items: list[str]) -> str:
+    """Write sentences as a list."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def numbered(items: list[str]) -> str:
+    """Write sentences as a numbered list."""
+    return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))

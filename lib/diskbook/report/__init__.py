@@ -1,1 +1,1 @@
-"""What a run says: tables, figures, notebooks' output, comparisons, posts, sites. Asks no machine."""
+"""What a run says: tables, figures, notebooks' output, comparisons. Asks no machine."""

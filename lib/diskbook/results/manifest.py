@@ -13,6 +13,7 @@ from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError, visible
 
 SCHEMA = 1
+RECORDED = "record"  # key: whether exchanges with Azure are recorded
 _KEPT = (
     *("run", "created_utc", "provenance", "cloud", "site", "preset", "overrides", "emulator", "versions"),
     *("images", "zone_map", "shared"),

@@ -1,1 +1,1 @@
-"""`diskbook share`, and `diskbook import` of its files: runs that strangers can read, check and pool."""
+"""`diskbook share`, `record` and `pool`: runs and recordings that strangers can read, check and pool."""

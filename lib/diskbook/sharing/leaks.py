@@ -20,9 +20,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from diskbook.cloud.azure import pseudonyms
-from diskbook.cloud.azure.pseudonyms import GIVEN
 from diskbook.facts import archives
+from diskbook.sharing import pseudonyms
+from diskbook.sharing.pseudonyms import GIVEN
 
 _LEAST = 5  # characters of an original that is looked for within other words
 _DEEPEST = 3  # encodings within each other

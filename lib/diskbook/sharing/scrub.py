@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from diskbook.cloud.azure import recording
-from diskbook.cloud.azure.pseudonyms import Pseudonyms, is_pseudonym
-from diskbook.cloud.azure.scrub import Scrubber
 from diskbook.facts import client
 from diskbook.facts.errors import DiskbookError
 from diskbook.results.run import Run
+from diskbook.sharing import recording
+from diskbook.sharing.pseudonyms import Pseudonyms, is_pseudonym
+from diskbook.sharing.scrub_values import Scrubber
 
 TRIAL = re.compile(r"r\d{1,4}-b\d{1,4}-p\d{1,4}-[a-z0-9-]{3,120}-a\d{1,3}")
 _WORDS = (

@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 
 from diskbook import __version__
-from diskbook.cloud.azure.pseudonyms import GIVEN
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts import client, files
 from diskbook.facts.errors import DiskbookError, UsageError, visible
@@ -24,6 +23,7 @@ from diskbook.results import plan as plans, tables
 from diskbook.results.run import SIGNATURE, Run
 from diskbook.sharing import bundle, scrub
 from diskbook.sharing.leaks import Leaks
+from diskbook.sharing.pseudonyms import GIVEN
 from diskbook.sharing.scrub import RunScrubber, UnscrubbedError
 from diskbook.stats import protocol
 

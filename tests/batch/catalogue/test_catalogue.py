@@ -21,7 +21,7 @@ from diskbook.batch.catalogue import join, layout, read, rebuild, schema
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import overview
-from diskbook.report import site
+from diskbook.publish import site
 from diskbook.results.run import Run
 from support.few_runs import NAMES
 

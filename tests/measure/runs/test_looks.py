@@ -13,7 +13,7 @@ import pytest
 import diskbook as db
 from diskbook.design.vocabulary import Verdict
 from diskbook.measure.runs import looks
-from diskbook.report import post_words
+from diskbook.publish import post_words
 from diskbook.report.show import first_screen
 from diskbook.report.show.facts import environment
 from diskbook.results import plan as plans

@@ -14,7 +14,7 @@ from diskbook.batch.catalogue import entry
 from diskbook.cli import document_of
 from diskbook.facts.errors import DiskbookError
 from diskbook.measure.runs import outcome, overview
-from diskbook.report import site
+from diskbook.publish import site
 from diskbook.report.show import headlines
 from diskbook.results.run import Run
 

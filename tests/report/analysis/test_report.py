@@ -319,14 +319,6 @@ def test_replicates_that_agree_by_chance_are_not_planned_on() -> None:
     assert said[0].endswith("by chance: plan on a wider one")
 
 
-def test_without_a_control_comparison_the_noise_floor_is_unknown(run: Run) -> None:
-    found = analyse(run)
-    without = found.comparisons[found.comparisons["family"] != "control"]
-    assert sentences.noise_floor(without, found.scenario) == [
-        "no control comparison is named: how far two disks of one kind differ is not known here"
-    ]
-
-
 def test_percentile_ratios_leave_capped_comparisons_out(run: Run) -> None:
     found = analyse(run)
     capped = set(found.comparisons.loc[found.comparisons["verdict"] == "capped", "workload"])
@@ -336,13 +328,6 @@ def test_percentile_ratios_leave_capped_comparisons_out(run: Run) -> None:
     table = show_tables.percentile_ratios(found)
     first = shown[shown["quantile"] == 0.5].iloc[0]
     assert quantities.change(first["ratio"], first["ci_low"], first["ci_high"]) in table
-
-
-def test_the_noise_floor_is_judged_by_its_margin(run: Run) -> None:
-    found = analyse(run)
-    said = sentences.noise_floor(found.comparisons, found.scenario)
-    assert len(said) == 2 and all("two disks of one kind, one to the other: " in item for item in said)
-    assert all("equivalent within 5 %" in item for item in said)
 
 
 def test_a_ratio_of_rates_on_caps_is_one_of_limits(run: Run) -> None:

@@ -107,6 +107,13 @@ def test_three_lines_say_how_sure_and_three_what_not(a: Analysis) -> None:
     assert not_said[0].startswith("Azure's disks") and "Other disks of the kind" in not_said[1]
 
 
+def test_without_a_control_comparison_how_far_disks_differ_is_not_known(a: Analysis) -> None:
+    other = dataclasses.replace(a)
+    table = a.comparisons[a.comparisons["family"] != "control"]
+    other.__dict__["compared"] = dataclasses.replace(a.compared, table=table)
+    assert "differ is not known: no control comparison has a number" in lines(show.sure(other))[1]
+
+
 @pytest.mark.long
 def test_a_run_without_a_plan_does_not_claim_its_order(tmp_path: Path) -> None:
     without = analyse(synthetic.run_folder(tmp_path / "run"))

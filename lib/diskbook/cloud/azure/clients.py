@@ -34,8 +34,14 @@ from azure.core.credentials import AccessToken, AccessTokenInfo
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.core.rest import HttpRequest
 
-from diskbook.cloud.azure.recording import Recorder, RecordingTransport
-from diskbook.cloud.azure.retry import POLL_S, BoundedRetryPolicy, RequestCount, ScaledTransport, Tell
+from diskbook.cloud.azure.retry import (
+    POLL_S,
+    BoundedRetryPolicy,
+    Exchange,
+    RequestCount,
+    ScaledTransport,
+    Tell,
+)
 from diskbook.design.vocabulary import Provenance
 
 _filling = threading.Lock()
@@ -137,13 +143,13 @@ class Clients:
     They take bodies as plain dicts in wire names, which the SDK's annotations do not allow for.
 
     - `tell`: takes a line for the user where a request has to wait; by default it is printed.
-    - `recorder`: records what is sent and answered, if the run is to be recorded.
+    - `exchange`: sends a request by the function given and records both, if the run is to be recorded.
     """
 
     cloud: Cloud
     tell: Tell = field(default=partial(print, flush=True), repr=False)
     _request_count: RequestCount = field(default_factory=RequestCount, repr=False)
-    recorder: Recorder | None = field(default=None, repr=False)
+    exchange: Exchange | None = field(default=None, repr=False)
 
     @cached_property
     def compute(self) -> Any:
@@ -188,9 +194,9 @@ class Clients:
         cloud = self.cloud
         who = "Azure" if cloud.provenance == Provenance.AZURE else "Azure (emulated)"
         verify = str(cloud.ca) if cloud.ca else True
-        transport = partial(RecordingTransport, self.recorder) if self.recorder else ScaledTransport
+        waits = cloud.time_scale, self._request_count
         return {
-            "transport": transport(cloud.time_scale, self._request_count, connection_verify=verify),
+            "transport": ScaledTransport(*waits, self.exchange, connection_verify=verify),
             "retry_policy": BoundedRetryPolicy(who, self.tell),
             "per_call_policies": [PollingPolicy()],
         }

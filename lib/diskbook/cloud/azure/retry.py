@@ -76,13 +76,22 @@ class RequestCount:
             self.saved_s += saved_s
 
 
-class ScaledTransport(RequestsTransport):
-    """The SDK's transport, which counts requests; retries and polls sleep through it, at a scale of time."""
+Exchange = Callable[[Any, Callable[[], Any]], Any]
 
-    def __init__(self, scale: float, request_count: RequestCount, **kwargs: Any) -> None:
+
+class ScaledTransport(RequestsTransport):
+    """The SDK's transport, which counts requests; retries and polls sleep through it, at a scale of time.
+
+    - `exchange`: sends each request, retries and polls included, by the function that it is given.
+    """
+
+    def __init__(
+        self, scale: float, request_count: RequestCount, exchange: Exchange | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self._scale = scale
         self._request_count = request_count
+        self._exchange = exchange or (lambda request, send: send())
         self.open()  # the SDK opens it at the first request, which several threads may send at once
 
     def _init_session(self, session: Any) -> None:
@@ -98,7 +107,7 @@ class ScaledTransport(RequestsTransport):
     def send(self, request: Any, **kwargs: Any) -> Any:
         """Send one request."""
         self._request_count.count_request(request.method, request.url)
-        return super().send(request, **kwargs)
+        return self._exchange(request, lambda: super(ScaledTransport, self).send(request, **kwargs))
 
 
 class BoundedRetryPolicy(RetryPolicy):

@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 from diskbook.cloud.azure.clients import Clients
 from diskbook.clusters.design import counters
 from diskbook.clusters.measure import fleets, losses, node_steps, volumes
+from diskbook.clusters.measure.failover import DrillSteps
 from diskbook.clusters.powershell import steps
 from diskbook.design.model import Arm, Scenario, Workload
 from diskbook.design.schedule import Block
 from diskbook.hosts.device import Device
 from diskbook.measure.bench.rig import START_S, Rig
-from diskbook.measure.bench.steps import Steps
 from diskbook.results.run import Run
 from diskbook.tools.protocol import Job
 
 
-class VolumeSteps(Steps):
+class VolumeSteps(DrillSteps):
     """Steps of a scenario on volumes; its arms on disks are measured as others are."""
 
     raw: ClassVar[Mapping[str, tuple[str, str]]] = {counters.KIND: (counters.KIND, ".counters.json")}
@@ -29,9 +29,10 @@ class VolumeSteps(Steps):
         volumes.make(rig, clients)
 
     def is_left(self, run: Run, scenario: Scenario, origin: int) -> bool:
-        return bool(losses.remaining(run, scenario, origin))
+        return super().is_left(run, scenario, origin) or bool(losses.remaining(run, scenario, origin))
 
     def play(self, rig: Rig, clients: Clients) -> None:
+        super().play(rig, clients)
         losses.play(rig, clients)
 
     def prepare(self, rig: Rig, block: Block) -> None:

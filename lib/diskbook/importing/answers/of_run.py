@@ -9,7 +9,6 @@ from diskbook.api import comparison
 from diskbook.facts.table_writers import capital
 from diskbook.importing.answers import questions
 from diskbook.importing.answers.questions import Answer
-from diskbook.report import post_words
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture, html
 from diskbook.report.show import locations
@@ -40,10 +39,10 @@ def post_lead(a: Analysis) -> tuple[str, str] | None:
     return (answer.title, " ".join(answer.findings)) if answer else None
 
 
-def post_table(a: Analysis) -> tuple[pd.DataFrame, str]:
-    """Table of a post with its caption: the data set's, else that of the comparisons."""
+def post_table(a: Analysis) -> tuple[pd.DataFrame, str] | None:
+    """Table of the post of a data set's run, with its caption."""
     answer = answer_of(a)
-    return (answer.table, f"{answer.caption} (measured by others)") if answer else post_words.table(a)
+    return (answer.table, f"{answer.caption} (measured by others)") if answer else None
 
 
 def shown(a: Analysis) -> Html:

@@ -3,10 +3,9 @@
 import json
 
 from diskbook.facts import table_writers
-from diskbook.facts.table_writers import Table, capital, markdown_escaped as escaped
+from diskbook.facts.table_writers import Table, bullets, capital, code, markdown_escaped as escaped
 from diskbook.importing.answers.questions import Answer
 from diskbook.report.figures import as_png, as_svg, data_csv
-from diskbook.report.post import bullets, code
 from diskbook.report.show.html import BY_OTHERS
 
 

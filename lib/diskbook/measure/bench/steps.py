@@ -219,7 +219,8 @@ DISKS = Steps()
 
 def of(scenario: Scenario) -> Steps:
     """Return the steps of a scenario."""
-    steps: Any = neighbours.volume_steps if scenario.volume else DISKS
+    apart: Any = neighbours.drill_steps if scenario.drill else DISKS
+    steps: Any = neighbours.volume_steps if scenario.volume else apart
     return steps
 
 

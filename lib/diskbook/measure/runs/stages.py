@@ -32,7 +32,7 @@ from diskbook.design.model import Scenario
 from diskbook.facts.catalog import EPHEMERAL
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.hosts import stage
-from diskbook.measure.bench import checks, failover, steps
+from diskbook.measure.bench import checks, steps
 from diskbook.measure.bench.rig import OwnRig
 from diskbook.measure.bench.trials import Rig, measure
 from diskbook.measure.runs import debug, looks
@@ -106,9 +106,7 @@ def benchmark(run: runs.Run) -> None:
 
 def _apart(run: runs.Run, scenario: Scenario, origin: int) -> bool:
     """Whether something is left to do that comes after the blocks of a replicate."""
-    return bool(
-        failover.remaining(run, scenario, origin) or steps.of(scenario).is_left(run, scenario, origin)
-    )
+    return steps.of(scenario).is_left(run, scenario, origin)
 
 
 def teardown(run: runs.Run, say: deletion.Say | None = None) -> None:
@@ -379,7 +377,6 @@ def _play(
         checks.run_checks(rig)
         compared = [block for block in blocks if not block.evidence]
         measure(rig, kinds.of(run).blocks(run, row, looks.until_decided(run, compared)))
-        failover.run_drills(rig, clients)
         around.play(rig, clients)
         # Last of all, so that it draws no credit that anything else needs.
         measure(rig, [block for block in blocks if block.evidence])

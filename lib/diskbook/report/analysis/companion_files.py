@@ -29,7 +29,7 @@ ANALYSES: Mapping[str, ModuleType] = LazyTable(
         "local_disk": "diskbook.report.analysis.local_disk",
         "nested_resiliency": "diskbook.clusters.analysis.nested_resiliency",
         "s2d_azure": "diskbook.clusters.analysis.s2d_azure",
-        "shared_zrs": "diskbook.report.analysis.shared_zrs",
+        "shared_zrs": "diskbook.clusters.analysis.shared_zrs",
     },
     "analysis of scenarios",
 )

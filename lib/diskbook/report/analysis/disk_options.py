@@ -100,7 +100,7 @@ def bought_table(a: Analysis) -> Html:
 
 
 def post_table(a: Analysis) -> tuple[pd.DataFrame, str]:
-    """What each option buys, with its caption, as the table of a post (`diskbook.report.post`)."""
+    """What each option buys, with its caption, as the table of a post (`diskbook.publish.post`)."""
     size = a.scenario.machine_named(a.scenario.arm[0].machine).size
     caption = f"What each option buys on {size}: rate, latency, price, each with its limit ({a.provenance})"
     return bought(a), caption

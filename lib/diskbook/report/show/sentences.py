@@ -322,28 +322,6 @@ def labelled(frame: pd.DataFrame, column: str, labels: Mapping[str, str]) -> pd.
     return frame.assign(**{column: frame[column].map(named, na_action="ignore")})
 
 
-def noise_floor(comparisons: pd.DataFrame, scenario: Scenario) -> list[str]:
-    """Say how far two disks of one kind differ: the floor below which a difference means little."""
-    rows = chosen(comparisons[comparisons["family"] == "control"]).to_dict("records")
-    if not rows:
-        return ["no control comparison is named: how far two disks of one kind differ is not known here"]
-    return [
-        f"{load_words(scenario.workload_named(row['workload']), plain=is_plain(row))}: "
-        f"{_floor(row, scenario)}"
-        for row in rows
-    ]
-
-
-def _floor(row: Row, scenario: Scenario) -> str:
-    """Difference between two disks of one kind, of one control comparison."""
-    if math.isnan(row["ratio"]) or math.isnan(row["ci_low"]) or _unpaired(row):
-        return f"no estimate of the disk-to-disk difference; {row['warnings']}"
-    return (
-        f"two disks of one kind, one to the other: {ratio_words(row)} "
-        f"({basis_words(row, scenario)}); verdict: {row['verdict']}"
-    )
-
-
 def gates_in_words(gates: pd.DataFrame) -> list[str]:
     """Say how many checks passed, which failed and which could not be made."""
     lines = [f"{(gates['status'] == GateStatus.PASSED).sum()} of {len(gates)} checks passed"]

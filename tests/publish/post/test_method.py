@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.report import post_words
+from diskbook.publish import post_words
 from diskbook.report.analysis.run import Analysis, analyse
 from support import synthetic
 

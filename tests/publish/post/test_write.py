@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from diskbook.cli import cli
 from diskbook.facts import quantities
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.report import post, post_words
+from diskbook.publish import post, post_words
 from diskbook.report.analysis import write as analysis_write
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import lead

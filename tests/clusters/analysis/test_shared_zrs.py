@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from diskbook.clusters.analysis import shared_zrs
 from diskbook.design import scenario_file
-from diskbook.report.analysis import published, published_compared, shared_zrs
+from diskbook.report.analysis import published, published_compared
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import lead
 from diskbook.results import tables

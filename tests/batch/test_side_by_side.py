@@ -10,10 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from diskbook.batch import side_by_side
 from diskbook.batch.catalogue import join, layout
+from diskbook.batch.side_by_side import Answers
 from diskbook.facts import paths, quantities
-from diskbook.report.comparing import measured, side_by_side
-from diskbook.report.comparing.side_by_side import Answers
+from diskbook.report.comparing import measured
 from diskbook.report.show.html import escaped
 from diskbook.report.show.tables import capital
 from diskbook.results.run import Run

@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from diskbook.cloud.azure import pseudonyms
 from diskbook.facts import redact
+from diskbook.sharing import pseudonyms
 
 _MOST_BYTES = 64 * 1024**2  # of a packed body; what is larger is replaced whole
 _DEEPEST = 40

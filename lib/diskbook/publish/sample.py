@@ -8,7 +8,7 @@ from pathlib import Path
 from diskbook.design import scenario_file
 from diskbook.facts.errors import Stopped
 from diskbook.measure.runs import pipeline, stages
-from diskbook.report import post
+from diskbook.publish import post
 from diskbook.report.analysis import write
 from diskbook.report.analysis.run import analyse
 from diskbook.results import run as runs

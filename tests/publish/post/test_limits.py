@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from diskbook.design.held_rate import Start
-from diskbook.report import post_words
+from diskbook.publish import post_words
 
 
 @pytest.mark.parametrize(

@@ -13,29 +13,13 @@ from diskbook.design.vocabulary import Provenance
 from diskbook.facts import paths, table_writers
 from diskbook.facts.errors import UsageError, unknown, visible
 from diskbook.facts.files import write_atomic
-from diskbook.facts.table_writers import Table, markdown_escaped as escaped
-from diskbook.report import post_words
+from diskbook.facts.table_writers import Table, bullets, code, markdown_escaped as escaped, numbered
+from diskbook.publish import post_words
 from diskbook.report.analysis import write as analysis_write
 from diskbook.report.analysis.run import Analysis
 from diskbook.report.figures import Picture, as_png, as_svg, data_csv
 from diskbook.report.show import locations
 from diskbook.results.run import Run
-
-
-def code(*lines: str) -> str:
-    """Write command lines as a block of code."""
-    return "\n".join(["```sh", *(visible(line) for line in lines), "```"])
-
-
-def bullets(items: list[str]) -> str:
-    """Write sentences as a list."""
-    return "\n".join(f"- {item}" for item in items)
-
-
-def numbered(items: list[str]) -> str:
-    """Write sentences as a numbered list."""
-    return "\n".join(f"{number}. {item}" for number, item in enumerate(items, 1))
-
 
 FIGURES = 2
 """Figures of a post: an editor takes no more."""
@@ -121,9 +105,10 @@ def _figure(number: int, picture: Picture, folder: str) -> list[str]:
 
 
 def _table(a: Analysis) -> tuple[pd.DataFrame, str]:
-    """The scenario's own table of a post, where its module has one, else that of the headlines."""
+    """The table of a post: the scenario's own for this run, where it has one, else that of the headlines."""
     own: Any = getattr(a.module, "post_table", None)
-    return own(a) if callable(own) else post_words.table(a)
+    table: tuple[pd.DataFrame, str] | None = own(a) if callable(own) else None
+    return table or post_words.table(a)
 
 
 def _again(a: Analysis) -> list[str]:

@@ -30,17 +30,16 @@ from typing import Any
 import azure.core
 from azure.core.exceptions import AzureError
 
-from diskbook.cloud.azure import pseudonyms
-from diskbook.cloud.azure.pseudonyms import GIVEN, Pseudonyms, kind_of
-from diskbook.cloud.azure.retry import ScaledTransport
-from diskbook.cloud.azure.scrub import Scrubber
 from diskbook.facts import archives, arm, catalog, client, paths, redact
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.facts.units import now_utc
+from diskbook.results.manifest import RECORDED
 from diskbook.results.run import Run
+from diskbook.sharing import pseudonyms
+from diskbook.sharing.pseudonyms import GIVEN, Pseudonyms, kind_of
+from diskbook.sharing.scrub_values import Scrubber
 
 FILE = "arm.jsonl.gz"
-KEY = "record"  # of the manifest: whether exchanges are recorded
 
 
 class Recorder:
@@ -111,20 +110,6 @@ def _read(answer: Any) -> bytes:
     return content
 
 
-class RecordingTransport(ScaledTransport):
-    """A transport that records what it sends, retries and polls included."""
-
-    def __init__(self, recorder: Recorder, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._recorder = recorder
-
-    def send(self, request: Any, **kwargs: Any) -> Any:
-        """Send one request, and record it."""
-        return self._recorder.exchange(
-            request, lambda: super(RecordingTransport, self).send(request, **kwargs)
-        )
-
-
 _VALUE = re.compile(r'^    [A-Z]\w* = "(.+)"$|rest_field\(\s*name="(\w+)"', re.MULTILINE)
 """Values and names of fields in the files of Azure's SDK."""
 _HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -147,9 +132,9 @@ def scrubber_of(run: Run) -> Scrubber:
     return Scrubber(names, vocabulary(run.manifest), azures_words())
 
 
-def recorder_of(run: Run) -> Recorder | None:
-    """Return the recorder of a run that is to be recorded, None for others."""
-    return Recorder(run.append_bytes, scrubber_of(run)) if run.manifest.get(KEY) else None
+def recorder_of(run: Run) -> Recorder:
+    """Return the recorder of a run."""
+    return Recorder(run.append_bytes, scrubber_of(run))
 
 
 def originals(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -232,7 +217,7 @@ def begin(run: Run) -> None:
     """Have the exchanges of a run recorded from now on; UsageError where there are none."""
     if run.manifest["cloud"] == "inventory":
         raise UsageError("--record keeps exchanges with Azure, and a run on hosts of your own has none")
-    run.update_manifest(**{KEY: True})
+    run.update_manifest(**{RECORDED: True})
 
 
 def pack(run: Run) -> Pack:

@@ -10,7 +10,7 @@ import pytest
 from checks import many_runs
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
-from diskbook.report import site
+from diskbook.publish import site
 from diskbook.report.analysis import report
 from diskbook.results.run import Run
 from support import few_runs

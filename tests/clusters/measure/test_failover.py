@@ -17,15 +17,16 @@ import pytest
 from diskbook.cloud.azure.attach import Attachments, group_and_name
 from diskbook.cloud.azure.clients import Clients
 from diskbook.cloud.connect import clients_of
+from diskbook.clusters.analysis import shared_zrs
+from diskbook.clusters.measure import failover
+from diskbook.clusters.measure.failover import BlockWriter
 from diskbook.design import scenario_file
 from diskbook.design.model import Drill, Scenario
 from diskbook.facts.errors import DiskbookError, UsageError
-from diskbook.measure.bench import blocks_remote, checks, failover
+from diskbook.measure.bench import blocks_remote, checks
 from diskbook.measure.bench.blocks_remote import BLOCK
-from diskbook.measure.bench.failover import BlockWriter
 from diskbook.measure.bench.rig import Rig
 from diskbook.measure.runs import stages
-from diskbook.report.analysis import shared_zrs
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.results.run import Run
 from diskbook.results.tables import build

@@ -13,8 +13,8 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from diskbook.cloud.azure import recording
-from diskbook.cloud.azure.pseudonyms import (
+from diskbook.sharing import recording
+from diskbook.sharing.pseudonyms import (
     GIVEN,
     KINDS,
     Pseudonyms,
@@ -22,7 +22,7 @@ from diskbook.cloud.azure.pseudonyms import (
     kind_of,
     spellings,
 )
-from diskbook.cloud.azure.scrub import Scrubber
+from diskbook.sharing.scrub_values import Scrubber
 
 WORDS = ("westeurope", "Standard_D4as_v4", "Premium_LRS", "ubuntu-24_04-lts")
 SUBSCRIPTION = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from diskbook.batch.commands import batch
 from diskbook.cli import documents
-from diskbook.cli.batch import batch
 from diskbook.facts import files
 from diskbook.facts.errors import DiskbookError, UsageError
 from support.batches import TINY

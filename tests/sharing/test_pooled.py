@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import diskbook as db
-from diskbook.api import pooled
+from diskbook.sharing import pooled
 from support.run_copies import copies
 
 KEY = ("zrs-z1", "lrs-z1")

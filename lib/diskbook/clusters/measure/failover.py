@@ -33,6 +33,7 @@ from diskbook.hosts.device import Device
 from diskbook.hosts.ssh import Connection
 from diskbook.measure.bench import checks
 from diskbook.measure.bench.rig import Rig
+from diskbook.measure.bench.steps import Steps
 from diskbook.results.run import Run
 
 INTERVAL_S = 0.005  # at most one write in so long: what RTO is exact to; the region lasts for five minutes
@@ -135,6 +136,19 @@ def run_drills(rig: Rig, clients: Clients) -> None:
                 return
             if _try_drill(rig, clients, spec, attempt):
                 break
+
+
+class DrillSteps(Steps):
+    """Steps of a scenario with failover tests, which are played after its blocks."""
+
+    def is_left(self, run: Run, scenario: Scenario, origin: int) -> bool:
+        return bool(remaining(run, scenario, origin))
+
+    def play(self, rig: Rig, clients: Clients) -> None:
+        run_drills(rig, clients)
+
+
+STEPS = DrillSteps()
 
 
 def _try_drill(rig: Rig, clients: Clients, spec: Drill, attempt: int) -> bool:

@@ -19,15 +19,15 @@ import pytest
 from azure.core.exceptions import AzureError
 from azure.core.rest import HttpRequest
 
-from diskbook.cloud.azure import recording
 from diskbook.cloud.azure.clients import Clients
-from diskbook.cloud.azure.pseudonyms import spellings
-from diskbook.cloud.azure.recording import scrubbed
 from diskbook.cloud.azure.retry import ScaledTransport
 from diskbook.cloud.connect import clients_of
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.measure.runs import stages
 from diskbook.results.run import Run
+from diskbook.sharing import recording
+from diskbook.sharing.pseudonyms import spellings
+from diskbook.sharing.recording import scrubbed
 from diskbook_emulator import lifecycle
 from support import SCENARIOS
 from support.emulated import leftovers

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from matplotlib.patches import Rectangle
 
+from diskbook.batch.campaign_map import STARTS, campaign_map
 from diskbook.report.figures import as_svg
-from diskbook.report.figures.campaign_map import STARTS, campaign_map
 from diskbook.report.figures.style import GROUND, NARROW_PX, Picture
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from diskbook.design import scenario_file
 from diskbook.facts import paths
-from diskbook.report import post
+from diskbook.publish import post
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import lead
 from diskbook.results.run import Run

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from diskbook.batch.campaign_map import HOURS, STARTS, campaign_map
 from diskbook.design.vocabulary import WITHHELD, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.errors import DiskbookError
@@ -20,7 +21,6 @@ from diskbook.facts.table_writers import Notes, capital, html_notes
 from diskbook.report import figures
 from diskbook.report.comparing import measured
 from diskbook.report.comparing.tables import ratio_words
-from diskbook.report.figures.campaign_map import HOURS, STARTS, campaign_map
 from diskbook.report.show import locations, sentences
 from diskbook.report.show.html import Html, escaped, table
 from diskbook.results.run import Run, open_run

@@ -135,10 +135,12 @@ def catalog(place: str | None, as_json: bool) -> None:
     also puts many small files into few (docs/how-to/catalogue.md).
     """
     from diskbook.batch.catalogue import rebuild
-    from diskbook.cli import document_of
 
     rebuilt = rebuild.of(place)
     if as_json:
-        show_json(document_of.catalog(rebuilt))
+        from diskbook.cli import documents
+
+        rows = {f"n_{table}": number for table, number in rebuilt.rows.items()}
+        show_json(documents.Catalog(folder=str(rebuilt.folder), left_out=list(rebuilt.left_out), **rows))
     else:
         show(rebuilt.words)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from diskbook.design import scenario_file
-from diskbook.report import post
+from diskbook.publish import post
 from diskbook.report.analysis.run import analyse
 from diskbook.report.show import lead
 from diskbook.results.run import open_run

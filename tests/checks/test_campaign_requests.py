@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from diskbook.cost import durations, requests
+from checks import campaign_requests as requests
+from diskbook.cost import durations
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.measure.plan.sample_size import Target

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from checks import many_runs
-from diskbook.cli.results import site
 from diskbook.facts.errors import UsageError
-from diskbook.report import site as write
+from diskbook.publish import site as write
+from diskbook.publish.commands import site
 from support import few_runs
 
 pytestmark = pytest.mark.long

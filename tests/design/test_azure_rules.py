@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from diskbook.design import scenario_file
-from diskbook.design.azure_rules import ARM, Traits, check, misfit
+from diskbook.design.azure_rules import ARM, Traits, check, check_sizes, failover_problems, misfit
 from diskbook.design.model import Arm, Disk, Machine, Scenario
-from diskbook.facts import catalog
+from diskbook.facts import catalog, paths
 from diskbook.facts.errors import UsageError
 from support.arm_plane import LOCATION, World, refused
 
@@ -260,3 +260,21 @@ def test_windows_takes_no_arm_processors_and_all_take_generation_2() -> None:
     arm, old = Traits(ARM, ("V2",), ()), Traits("x64", ("V1",), ())
     assert "Windows Server has no image" in str(misfit("windows", arm)) and misfit("linux", arm) is None
     assert "images of generation 1 alone" in str(misfit("linux", old))
+
+
+def test_a_machine_of_windows_is_told_that_its_size_has_arm_processors() -> None:
+    found = check_sizes(scenario_file.load("local-disk", "quick"))
+    assert found == []
+    made = scenario(P30, {**VM1, "size": "Standard_B2pls_v2", "os": "windows"})
+    (violation,) = check_sizes(made)
+    assert violation.field == "[[machine]] vm1: size" and "has Arm64 processors" in violation.sentence
+
+
+def test_only_a_failover_test_on_a_shared_disk_needs_one() -> None:
+    drills = scenario_file.load(str(paths.ROOT / "tests/scenarios/drills.toml"), "quick")
+    assert failover_problems(drills) == []
+    alone = drills.model_copy(
+        update={"check": (), "disk": tuple(disk.model_copy(update={"max_shares": 1}) for disk in drills.disk)}
+    )
+    (problem,) = failover_problems(alone)
+    assert problem.startswith("[[drill]] shared-crash: zrs is not shared (max_shares = 1)")

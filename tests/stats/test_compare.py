@@ -72,14 +72,16 @@ def test_one_replicate_refuses_disks_like_these(run) -> None:
 
 
 def test_few_replicates_are_told_how_wide_the_interval_is() -> None:
-    def warning(replicates: int) -> str:
+    def first(replicates: int) -> pd.Series:
         truth = synthetic.Truth(disk=0.02)
         options = {"n_replicates": replicates, "n_blocks": 2, "loads": (synthetic.WRITE,), "samples": 20}
-        found = compare(synthetic.tables(3, truth, **options)[0], [HEADLINE], None, {})
-        return str(found.table.iloc[0]["warnings"])
+        return compare(synthetic.tables(3, truth, **options)[0], [HEADLINE], None, {}).table.iloc[0]
 
-    assert "with 2 replicates (t with 1 degree of freedom)" in warning(2) and "±" in warning(2)
-    assert warning(5) == NO_PROBE
+    two = first(2)
+    half = 100 * (two["ci_high"] / two["ratio"] - 1)
+    assert "with 2 replicates (t with 1 degree of freedom)" in two["warnings"]
+    assert f"is ±{half:.1f} %" in two["warnings"]
+    assert first(5)["warnings"] == NO_PROBE
 
 
 def test_latency_of_capped_cells_is_refused_with_the_reason(run) -> None:

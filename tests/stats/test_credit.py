@@ -194,6 +194,16 @@ def test_a_prefill_draws_unless_caps_were_lifted(lifted: bool, left: float) -> N
     assert ledger.follow(manifest(NO_BURST, p_like))["t1"].left_share == pytest.approx(left)
 
 
+def test_a_working_set_is_written_over_in_the_blocks_that_its_event_names() -> None:
+    """64 KiB 5,400 times a second for 30 min: 400 of the 4,000 above the base."""
+    p_like = {"iops": 5000, "mb_s": 750, "burst_iops": 9000, "burst_mb_s": None}
+    ledger = Ledger()
+    over = {"event": "overwrite", "replicate": 1, "disk": "a", "time_utc": when(30), "real_s": 1800.0}
+    ledger.events.append({**over, "bytes": 5400 * 1800 * 65536, "block_bytes": 65536, "caps_lifted": False})
+    ledger.trial(30, (8000.0, 33.0))
+    assert ledger.follow(manifest(NO_BURST, p_like))["t1"].left_share == pytest.approx(0.9)
+
+
 def test_a_check_draws_on_both_machines_it_used() -> None:
     made = manifest(E16, NO_BURST)
     made["scenario"]["check"] = [{"name": "intact", "disk": "a", "machine": "vm2", "from_machine": "vm1"}]

@@ -16,6 +16,7 @@ from diskbook.design.vocabulary import Scope
 from diskbook.facts import quantities
 from diskbook.stats import limits, outliers, strata
 from diskbook.stats.compare import Compared, compare
+from diskbook.stats.gates.design import cell_checks
 from support import synthetic
 
 WRITE = Comparison(
@@ -169,6 +170,8 @@ def test_an_offered_rate_has_its_own_gate_and_binds(run) -> None:
     assert gate(found, "offered rate")["status"] == "passed"
     assert "every trial was rate-limited" in gate(found, "Little's law")["cause"]
     assert set(found.cells["binds"]) == {"the offered rate of 100/s"}
+    counts = cell_checks(rated(run[0], 100.0).assign(**windows))
+    assert counts["window_worst"].tolist() == pytest.approx([0.97] * len(counts))
     missed = rated(run[0], 100.0).assign(iops=90.0)
     line = gate(compare(missed, [WRITE], None, {}), "offered rate")
     assert line["status"] == "failed" and "-10.0 %" in line["cause"] and "fio rounds" in line["remedy"]

@@ -121,6 +121,18 @@ def test_a_base_limit_that_full_credit_lifts_gives_way_to_one_that_explains_the_
     assert limits.binding_limit(limits.trial_totals(trial))["limit"].tolist() == [limit]
 
 
+def test_a_limit_that_a_burst_lifts_is_a_rival_once_the_credit_is_gone() -> None:
+    caps = {"cap_disk_mb_s": 800.0, "cap_disk_burst_mb_s": 1000.0, "cap_vm_mb_s": 768.0}
+    near = {**BIG_VM, **caps, "cap_vm_burst_mb_s": np.nan}
+    trial = one_trial(iops=100.0, throughput_mb_s=783.0, **near)
+    cells = {state: limits.label_cells(trial.assign(credit_state=state)) for state in ("full", "empty")}
+    assert set(cells["empty"]["limit"]) == {"cap_vm_mb_s"} == set(cells["full"]["limit"])
+    named = {
+        state: [rival.limit.column for rival in found["rivals"].iloc[0]] for state, found in cells.items()
+    }
+    assert named == {"full": [], "empty": ["cap_disk_mb_s"]}
+
+
 def test_throughput_binds_as_well() -> None:
     trial = one_trial(iops=1500.0, throughput_mb_s=196.6, block_size_bytes=131072, cap_vm_mb_s=384.0)
     found = limits.binding_limit(limits.trial_totals(trial)).iloc[0]

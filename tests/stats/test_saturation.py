@@ -98,6 +98,14 @@ def test_the_ratio_of_rates_stays_and_is_no_verdict_on_disks() -> None:
     assert row["ci_low"] < 0.5 < row["ci_high"]
 
 
+def test_a_rate_as_it_is_delivered_is_judged_also_where_a_limit_sets_it() -> None:
+    item = DEEP.model_copy(update={"metric": "iops", "as_delivered": True})
+    trials = measured({"lrs-z1": BOTH["lrs-z1"], "zrs-z1": [(1, 3.1), at(256, 2000)]}, noise=0.001)
+    table = compare(trials, [item], None, {}).table
+    row = table[table["scope"] == "these disks"].iloc[0]
+    assert row["verdict"] == "difference" and row["ratio"] == pytest.approx(0.5, rel=0.01)
+
+
 def test_one_saturated_arm_is_enough() -> None:
     trials = measured({"lrs-z1": BOTH["lrs-z1"], "zrs-z1": [(1, 40.0), (256, 70.0)]})
     row = compare(trials, [DEEP], None, {}).table.iloc[1]

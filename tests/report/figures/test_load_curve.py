@@ -55,7 +55,8 @@ def test_each_arm_has_its_own_cap() -> None:
     assert large["cap_iops"].iloc[0] == pytest.approx(200e6 / 65536)
     assert large["cap_words"].iloc[0] == "disk limit of 200 MB/s"
     bursts = points(trials().assign(cap_disk_burst_iops=30_000.0), on_demand=("a",))
-    assert bursts.groupby("arm")["cap_words"].first()["a"] == "VM uncached limit of 25,600 IOPS"
+    words = bursts.groupby("arm")["cap_words"].first()
+    assert words["a"] == "VM uncached limit of 25,600 IOPS" and words["b"] == "disk limit of 8,000 IOPS"
 
 
 def test_two_rates_make_no_curve() -> None:

@@ -108,6 +108,10 @@ def test_a_histogram_holds_every_io_of_its_trial(run: db.RunResults) -> None:
         (lambda run: run.compare("zrs-z1", "lrs-z1", workload="randrite-qd1"), "did you mean 'rand"),
         (lambda run: run.compare("zrs-z1", "lrs-z1", **QD1, metric="lat"), "known: iops, lat_mean_ms"),
         (lambda run: run.compare("zrs-z1", "lrs-z1", **QD1, direction="read"), "no direction 'read'"),
+        (
+            lambda run: run.without("arm == 'zrs-z1'").compare("zrs-z1", "lrs-z1", **QD1),
+            "arm 'zrs-z1' has no finished trial of workload 'randwrite-qd1'",
+        ),
         (lambda run: run.without("blok == 1"), "'blok' is not defined"),
         (lambda run: run.without("block > 0"), "leaves no trial"),
         (lambda run: run.figures["ratio"], "did you mean 'ratios'"),

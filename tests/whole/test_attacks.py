@@ -33,8 +33,9 @@ from diskbook_emulator.server import make_ca_and_cert
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION
 from support.emulated import soon
-from support.own_hosts import OWN, disk_folder, held, written
+from support.own_hosts import OWN, begun, disk_folder, held, written
 from support.real_path import loop_device
+from support.shared import short_run
 from support.standing import (
     EMULATOR,
     REGION,
@@ -283,9 +284,8 @@ def test_only_emulators_with_marks_of_their_own_are_deleted(place: Path) -> None
 # --- a colleague's folder
 
 
-def test_a_colleague_s_folder_is_read_and_nothing_is_done_on_its_word(place: Path) -> None:
-    folder = runs.folder_of("of-a-colleague")
-    shutil.copytree(paths.RUNS / "sample-zone-disks", folder)
+def test_a_colleague_s_folder_is_read_and_nothing_is_done_on_its_word(standing: Run) -> None:
+    folder = short_run(runs.folder_of("of-a-colleague"), trials=36).folder
     for word in ("tables", "why", "report"):  # `figures` writes into the clone
         said(word, "of-a-colleague", status=0)
     for words in (("teardown", "of-a-colleague"), ("run", "--resume", "of-a-colleague")):
@@ -313,7 +313,11 @@ def test_a_device_that_is_held_or_holds_data_is_refused_and_no_run_is_left(place
             assert f"{device} holds data 5.0 MiB from its start (looked at: signatures" in output
             assert image.read_bytes().strip(b"\0") == b"data"
             write(device, bytes(4), 5 * MIB)
-            assert f"{device}: is empty (looked at: signatures" in said(*run, status=0)
+            empty = begun("empty", hosts=hosts)
+            stages.provision(empty)
+            notices = [event["text"] for event in empty.ledger() if event["event"] == "notice"]
+            assert any(f"{device}: is empty (looked at: signatures" in text for text in notices)
+            stages.teardown(empty)
 
 
 def refused_output(*words: str) -> str:

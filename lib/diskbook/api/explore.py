@@ -123,8 +123,8 @@ def _direction(a: Analysis, arms: Sequence[str], workload: str, metric: str, dir
     """Check all names; return the direction to compare."""
     where, trials = f"run {a.run.name}", a.trials[a.trials["status"] == "ok"]
     for arm in arms:
-        _check("arm", arm, set(trials["arm"]), where)
-    _check("workload", workload, set(trials["workload"]), where)
+        _check("arm", arm, {*trials["arm"], *(item.name for item in a.scenario.arm)}, where)
+    _check("workload", workload, {*trials["workload"], *a.words}, where)
     for arm in dict.fromkeys(arms):
         if not ((trials["arm"] == arm) & (trials["workload"] == workload)).any():
             raise UsageError(f"{where}: arm '{arm}' has no finished trial of workload '{workload}'")

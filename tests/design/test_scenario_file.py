@@ -148,12 +148,23 @@ def test_a_broken_file_is_named(tmp_path: Path, change: tuple[str, str], said: s
     assert said in str(caught.value)
 
 
+def test_volumes_of_one_entry_have_numbers_and_their_machines_disks_in_a_pool() -> None:
+    volumes = scenario_file.load("s2d-azure", "quick")
+    (single,) = (item for item in volumes.volume if item.name == "simple4")
+    assert volumes.members_of(single) == ["simple4"]
+    assert volumes.members_of(single.model_copy(update={"count": 2})) == ["simple4-1", "simple4-2"]
+    assert volumes.is_pooled("single")
+    assert not scenario_file.load("zone-disks", "quick").is_pooled("vm1")
+
+
 def test_blocks_are_spread_over_hours_only_as_long_as_machines_stand() -> None:
     spread = {"design.hours_between_blocks": 24}
     assert (
         scenario_file.load("zone-disks", "quick", spread).design.hours_between_blocks == 24
     )  # 4 blocks: 72 h
     assert scenario_file.load("zone-disks", "quick", {"design.spread": "3d"}).gap_h == 24
+    two = {"design.spread": "5h", **dict.fromkeys(ONE_BLOCK, 2)}
+    assert scenario_file.load("zone-disks", "quick", two).gap_h == 5
     with pytest.raises(UsageError, match="5 blocks would take 96 h, and machines stand for 72 h at most"):
         scenario_file.load("zone-disks", "standard", spread)
     with pytest.raises(UsageError, match="there is one block, and nothing to spread"):

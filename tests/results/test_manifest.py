@@ -62,3 +62,12 @@ def test_a_command_goes_on_without_the_odd_ones_and_names_each(command: str, mix
     assert done.exit_code in (0, 3), done.output
     for path in mixed.glob("odd-*"):
         assert any(f"{path.name}:" in line or f"run {path.name}" in line for line in done.output.splitlines())
+
+
+def test_what_is_kept_of_a_manifest_tells_runs_apart_and_names_no_resource() -> None:
+    sample = manifest.read(paths.RUNS / "sample-zone-disks" / "manifest.json")
+    kept = manifest.kept_of(sample, ["2026-11-24T01:00:00Z", "2026-11-24T00:00:00Z"])
+    assert {kept[key] for key in ("run", "preset")} == {"sample-zone-disks", "sample"}
+    assert kept["trials_utc"] == ["2026-11-24T00:00:00Z", "2026-11-24T01:00:00Z"]
+    assert {disk["limits"]["iops"] for disk in kept["replicates"][0]["disks"].values()} == {5000}
+    assert "resource_groups" not in kept and "/subscriptions/" not in json.dumps(kept)

@@ -80,7 +80,7 @@ def test_a_missing_direction_is_not_taken_for_zero() -> None:
 def test_of_a_commit_trial_the_commit_row_alone_counts() -> None:
     trials, _, _ = synthetic.tables(n_blocks=1, loads=(synthetic.COMMIT,))
     totals = limits.trial_totals(trials)
-    assert len(totals) == 5
+    assert len(totals) == 5 and set(totals["kind"]) == {"commit"}
     assert np.allclose(totals["in_flight"], 1.0)
 
 

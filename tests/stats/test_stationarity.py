@@ -9,7 +9,7 @@ import pytest
 from checks.simulate import ar1
 from diskbook.design.series import Samples
 from diskbook.stats.gates.data import most_by_chance
-from diskbook.stats.stationarity import rate_changed
+from diskbook.stats.stationarity import _of_halves, rate_changed
 
 TRIALS, RUNS = 8, 200
 
@@ -91,3 +91,11 @@ def test_trials_without_a_cell_are_each_alone_and_short_ones_untold() -> None:
         [Samples(names, np.tile(np.arange(12), (2, 1)), iops[:, 24:36])], pd.Series({"a": 1, "b": 1})
     )
     assert short["change"].isna().all() and not short["moved"].any()
+
+
+@pytest.mark.parametrize("phi", [-0.3, 0.2, 0.7])
+def test_the_variance_of_two_halves_is_that_of_their_covariances(phi: float) -> None:
+    n = 5
+    weights = np.repeat([-1.0, 1.0], n) / n
+    lags = np.abs(np.subtract.outer(np.arange(2 * n), np.arange(2 * n)))
+    assert _of_halves(np.array(phi), np.array(n)) == pytest.approx(weights @ phi**lags @ weights)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import re
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from diskbook.cli import cli
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.publish import site
+from diskbook.report.analysis import report as reports, write as analysis_write
+from diskbook.report.analysis.run import analyse
+from diskbook.results import tables
 from diskbook.results.run import Run
 from diskbook.sharing import bundle, pooled, share, shared, take
+from support.notebooks import run_cells
 from support.run_copies import copies
 from support.shared import short_run
 
@@ -162,51 +169,81 @@ def test_a_raw_result_that_was_changed_with_all_hashes_is_refused(files: Files, 
         take.take(path, root=tmp_path / "runs")
 
 
+@contextlib.contextmanager
+def _elsewhere(home: Path) -> Iterator[None]:
+    """Be another user, with another home."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "DISKBOOK_RUNS"):
+            patch.setenv(variable, str(home / variable))
+        patch.setenv("USER", "somebody-else")
+        yield
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The writes of a sample, as one user shared and another imported them, and what the command said."""
+
+    mine: Run
+    home: Path
+    bundle: Path
+    run: Path
+    words: str
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    folder = tmp_path_factory.mktemp("imported")
+    mine = short_run(folder / "mine", 200, load="randwrite-qd1")
+    tables.write(tables.build(mine), mine.folder)
+    analysis_write.answers(analyse(mine))
+    path = share.prepare(mine, by="A. Author, 2026").write(folder / "sent")
+    with _elsewhere(folder / "other"):
+        done = CliRunner().invoke(cli, ["import", str(path)], catch_exceptions=False)
+    (run,) = (folder / "other" / "DISKBOOK_RUNS").iterdir()
+    return Imported(mine, folder / "other", path, run, " ".join(done.output.split()))
+
+
 @pytest.mark.long
 def test_a_run_goes_elsewhere_gives_the_same_answers_and_is_pooled_with_two_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    imported: Imported, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A sample is shared by one user, and imported, compared and pooled by another, in another home."""
-    sample = paths.RUNS / "sample-zone-disks"
-    prepared = share.prepare(Run(sample), by="A. Author, 2026")
-    path = prepared.write(tmp_path / "sent")
-    for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "DISKBOOK_RUNS"):
-        monkeypatch.setenv(variable, str(tmp_path / "other" / variable))
-    monkeypatch.setenv("USER", "somebody-else")
-    cli(["import", str(path)], standalone_mode=False)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "shared by A. Author, 2026 (bundle" in told and "one 4K write from zone 1 takes 3.19 ms" in told
-    (run,) = (tmp_path / "other" / "DISKBOOK_RUNS").iterdir()
+    """A run is shared by one user, and imported, compared and pooled by another, in another home."""
+    told, run = imported.words, imported.run
+    answer = " ".join((imported.mine.folder / "headline.txt").read_text().split())
+    assert "shared by A. Author, 2026 (bundle" in told and answer in told and "% CI" in answer
     for name in ("comparisons.csv", "protocol.csv", "headline.txt"):
-        assert (run / name).read_text() == (sample / name).read_text()
-    assert not Run(run).is_signed
-    with pytest.raises(UsageError, match="exists already; choose another --name"):
-        take.take(path)
-    with pytest.raises(UsageError, match="a run that is there twice counts once"):
-        list(pooled.headlines([str(run), str(sample)]))
-    two = copies(tmp_path / "copies", 2)
-    lines = list(pooled.headlines([str(run), *map(str, two)]))
-    assert "3 runs" in lines[0] and lines[-1] == f"{run.name}: {Run(run).manifest['shared']['origin']}"
-    cli(["compare", str(two[0]), str(run)], standalone_mode=False)
+        assert (run / name).read_text() == (imported.mine.folder / name).read_text()
+    with _elsewhere(imported.home):
+        assert not Run(run).is_signed
+        with pytest.raises(UsageError, match="exists already; choose another --name"):
+            take.take(imported.bundle)
+        with pytest.raises(UsageError, match="a run that is there twice counts once"):
+            list(pooled.headlines([str(run), str(imported.mine.folder)]))
+        two = copies(tmp_path / "copies", 3)[1:]  # the first is the sample itself
+        lines = list(pooled.headlines([str(run), *map(str, two)]))
+        assert (
+            ", 3 runs: " in lines[0] and lines[-1] == f"{run.name}: {Run(run).manifest['shared']['origin']}"
+        )
+        cli(["compare", str(two[0]), str(run)], standalone_mode=False)
     assert "shared by A. Author, 2026" in " ".join(capsys.readouterr().out.split())
-    shutil.rmtree(run)
 
 
-@pytest.mark.emulator
 @pytest.mark.long
-def test_the_report_of_a_shared_run_is_the_same_but_for_pseudonyms(tmp_path: Path) -> None:
+def test_the_report_of_a_shared_run_is_the_same_but_for_pseudonyms(
+    imported: Imported, tmp_path: Path
+) -> None:
     """Of one name in two homes; the subscription and the resource group have pseudonyms in one of them."""
-    mine = tmp_path / "here" / "same"
-    shutil.copytree(paths.RUNS / "sample-zone-disks", mine)
-    sent = share.prepare(Run(mine)).write(tmp_path / "sent")
-    theirs = take.take(sent, name="same", root=tmp_path / "there").run.folder
-    pages = []
-    for folder in (mine, theirs):
-        cli(["report", str(folder)], standalone_mode=False)
-        page = (folder / "report.html").read_text()
+    mine = tmp_path / "here" / imported.run.name
+    shutil.copytree(imported.mine.folder, mine)
+    pages, drawings = [], []
+    for run in (Run(mine), Run(imported.run)):
+        a = analyse(run)
+        page = reports.write(run, run_cells("zone-disks", a)).read_text()
         pages.append(re.sub(r"/subscriptions/[^/]+/resourceGroups/[^/]+", "GROUP", page))
-    assert len(pages[0]) > 100_000
-    origin = f", {Run(theirs).manifest['shared']['origin']}</p>"
+        pictures = analysis_write.figures_of(a)
+        drawings.append([(x.slug, x.title, x.alt, x.description, x.data.to_csv()) for x in pictures])
+    assert len(pages[0]) > 50_000 and len(drawings[0]) == 3 and drawings[0] == drawings[1]
+    origin = f", {Run(imported.run).manifest['shared']['origin']}</p>"
     assert origin in pages[1] and pages[0] == pages[1].replace(origin, "</p>")
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import ast
+import contextlib
+import io
+from collections.abc import Iterator
 from typing import Any
 
+import nbformat
 import pytest
 
 import diskbook as db
@@ -15,20 +19,35 @@ from diskbook.report.analysis.run import Analysis
 from diskbook.report.show import first_screen, headlines
 
 
-def run_cells(scenario: str, a: Analysis) -> None:
-    """Execute all code cells of a scenario's notebook here, without a kernel.
+def run_cells(scenario: str, a: Analysis) -> nbformat.NotebookNode:
+    """Execute all code cells of a scenario's notebook here, without a kernel; return it with its outputs.
 
-    Figures are drawn, but neither rendered nor exported.
+    Figures are drawn, but neither rendered nor exported: each shows its caption.
     """
     written = a.run.folder / headlines.COMPARISONS
     written.unlink(missing_ok=True)  # a sample has one
-    cells = json.loads((NOTEBOOKS / f"3-analyse-{scenario}.ipynb").read_text())["cells"]
+    notebook = nbformat.read(NOTEBOOKS / f"3-analyse-{scenario}.ipynb", as_version=4)
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(db, "open_run", lambda run, notebook: results.RunResults(a))
         patch.setattr(write.figures, "export_all", lambda pictures, folder, look: [])
         patch.setattr(first_screen.figures, "html", lambda picture: picture.caption)
-        for cell in cells:
-            if cell["cell_type"] == "code":
-                exec("".join(cell["source"]), names)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs = list(_outputs(cell.source, names))
     assert names["a"] is a and len(headlines.read_comparisons(a.run)) == len(a.comparisons)
+    return notebook
+
+
+def _outputs(source: str, names: dict[str, Any]) -> Iterator[nbformat.NotebookNode]:
+    """Execute a cell; yield what it prints, and what its last expression shows."""
+    *body, last = ast.parse(source).body
+    is_shown = isinstance(last, ast.Expr)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(ast.Module(body if is_shown else [*body, last], []), "<cell>", "exec"), names)
+        value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names) if is_shown else None
+    if text := printed.getvalue():
+        yield nbformat.v4.new_output("stream", text=text)
+    if value is not None:
+        shown = {"text/html": value._repr_html_()} if hasattr(value, "_repr_html_") else {}
+        yield nbformat.v4.new_output("execute_result", {"text/plain": repr(value), **shown})

@@ -11,6 +11,8 @@ from diskbook.facts import paths
 from diskbook.results.run import Run
 
 TRIALS = 4
+ENDING = ("metrics", "deletion", "stage")
+"""Events of a run's end, which stand after its last trial."""
 SECRETS = {
     "subscription": "7c9e6679-7425-40de-944b-e07fc1f90ae7",
     "tenant": "b6f1c2d4-9a3e-4f57-8e21-0d9c5a7b3e64",
@@ -21,23 +23,29 @@ SECRETS = {
 """What the manifest of a run on Azure knows of its user."""
 
 
-def short_run(folder: Path, trials: int = TRIALS, of: str = "zone-disks", **manifest: Any) -> Run:
-    """Write a run of so many trials of a sample, whose manifest names `SECRETS`."""
+def short_run(
+    folder: Path, trials: int = TRIALS, of: str = "zone-disks", load: str = "", **manifest: Any
+) -> Run:
+    """Write a run of the first trials of a sample, of one load if named; its manifest names `SECRETS`."""
     sample = paths.RUNS / f"sample-{of}"
     (folder / "raw").mkdir(parents=True)
-    kept = json.loads((sample / "manifest.json").read_text())
-    kept["azure"] = {key: value for key, value in SECRETS.items() if key != "resource_group"}
-    kept["resource_groups"] = [{"name": SECRETS["resource_group"], "deleted_utc": None}]
-    (folder / "manifest.json").write_text(json.dumps({**kept, "run": folder.name, **manifest}))
-    shutil.copy(sample / "plan.json", folder)
-    lines, left = [], trials
+    lines, replicates = [], 1
     for line in (sample / "ledger.jsonl").read_text().splitlines():
         event = json.loads(line)
         if event["event"] == "trial":
-            left -= 1
-            for entry in event["files"].values() if left >= 0 else ():
+            if not trials or load not in ("", event["workload"]):
+                continue
+            trials, replicates = trials - 1, event["replicate"]
+            for entry in event["files"].values():
                 shutil.copy(sample / entry["path"], folder / entry["path"])
-        if left >= 0 or event["event"] != "trial":
+            lines.append(line)
+        elif trials or event["event"] in ENDING:
             lines.append(line)
     (folder / "ledger.jsonl").write_text("\n".join([*lines, ""]))
+    kept = json.loads((sample / "manifest.json").read_text())
+    kept["azure"] = {key: value for key, value in SECRETS.items() if key != "resource_group"}
+    kept["resource_groups"] = [{"name": SECRETS["resource_group"], "deleted_utc": None}]
+    kept["replicates"] = kept["replicates"][:replicates]
+    (folder / "manifest.json").write_text(json.dumps({**kept, "run": folder.name, **manifest}))
+    shutil.copy(sample / "plan.json", folder)
     return Run(folder)

@@ -18,12 +18,18 @@ from support.run_copies import copies
 KEY = ("zrs-z1", "lrs-z1")
 
 
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> list[db.RunResults]:
+    """Three runs, whose folders no test changes."""
+    return [db.open_run(folder) for folder in copies(tmp_path_factory.mktemp("runs"), 3)]
+
+
 @pytest.mark.long
-def test_runs_are_pooled_and_one_that_is_there_twice_counts_once(tmp_path: Path) -> None:
-    folders = copies(tmp_path, 2)
-    runs = db.pool([*folders, folders[0]])
+def test_runs_are_pooled_and_one_that_is_there_twice_counts_once(opened: list[db.RunResults]) -> None:
+    two = opened[:2]
+    runs = db.pool([*two, two[0].folder])
     result = runs.compare(*KEY, workload="randwrite-qd1")
-    alone = [db.open_run(folder).compare(*KEY, workload="randwrite-qd1").scope.ratio for folder in folders]
+    alone = [run.compare(*KEY, workload="randwrite-qd1").scope.ratio for run in two]
     assert runs.names == ["run-0", "run-1"] and list(result.runs["n_replicates"]) == [3, 3]
     assert result.these_runs.ratio == pytest.approx(np.sqrt(alone[0] * alone[1]))
     assert "fewer than 3 runs" in result.runs_like_these.reason and not result.exploratory
@@ -55,8 +61,10 @@ def coverage(rng: np.random.Generator, between: float, replicates: Sequence[int]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("replicates", [(3, 3, 3), (3, 3, 3, 3, 3), (2, 5, 3, 3, 4)])
-@pytest.mark.parametrize("between", [0.0, 0.01, 0.03])
+@pytest.mark.parametrize(
+    ("between", "replicates"),
+    [(0.0, (3, 3, 3)), (0.0, (2, 5, 3, 3, 4)), (0.01, (3,) * 5), (0.03, (3, 3, 3)), (0.03, (2, 5, 3, 3, 4))],
+)
 def test_both_intervals_hold_their_truth(between: float, replicates: tuple[int, ...]) -> None:
     these, like_these = coverage(np.random.default_rng(20261124), between, replicates)
     assert these == pytest.approx(0.95, abs=0.015)
@@ -67,8 +75,8 @@ def test_both_intervals_hold_their_truth(between: float, replicates: tuple[int, 
 
 
 @pytest.mark.long
-def test_a_copy_under_another_name_counts_once(tmp_path: Path) -> None:
-    first, other = copies(tmp_path, 2)
+def test_a_copy_under_another_name_counts_once(opened: list[db.RunResults], tmp_path: Path) -> None:
+    first, other = opened[0].folder, opened[1]
     renamed = tmp_path / "renamed"
     shutil.copytree(first, renamed)
     manifest = json.loads((renamed / "manifest.json").read_text())
@@ -81,8 +89,8 @@ def test_a_copy_under_another_name_counts_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_pool_shows_its_runs_components_and_what_would_change_it(tmp_path: Path) -> None:
-    result = db.pool(copies(tmp_path, 3)).compare(*KEY, workload="randwrite-qd1")
+def test_a_pool_shows_its_runs_components_and_what_would_change_it(opened: list[db.RunResults]) -> None:
+    result = db.pool(opened).compare(*KEY, workload="randwrite-qd1")
     why = result.components.set_index("component")["why"]
     assert why["region"] == "all runs have one region" and not why["day"] and not why["block"]
     assert "each day has one run, so that its spread is part of that" in why["run"]

@@ -103,6 +103,11 @@ class Pseudonyms:
             self._within |= {spelling.casefold(): made for spelling in spellings(original)}
             self._pattern = None
 
+    @property
+    def known(self) -> tuple[int, int]:
+        """Numbers of pseudonyms and of spellings so far: while they stay, a text is scrubbed alike."""
+        return len(self.kinds), len(self._within)
+
     def is_known(self, word: str) -> bool:
         """Whether a word was replaced somewhere, now or on record."""
         return len(word) >= _LEAST and self._made(word).lower() in self.kinds

@@ -157,6 +157,7 @@ class Scrubber:
         self.names = names
         self._vocabulary = {word.casefold() for word in vocabulary}
         self._words = {word.casefold() for word in words}
+        self._public_values: dict[tuple[str, str, int, int], str] = {}
 
     # --- parts of an exchange
 
@@ -358,7 +359,13 @@ class Scrubber:
         return all(map(_is_word, words)) and all(hump in self._words for hump in humps)
 
     def _public(self, value: str, place: str) -> str:
-        """Scrub a value at a place that is public: it stays unless its form is private."""
+        """Scrub a value at a place that is public, once for all that is known: lists repeat their values."""
+        asked = value, place, *self.names.known
+        if asked not in self._public_values:
+            self._public_values[asked] = self._unless_private(value, place)
+        return self._public_values[asked]
+
+    def _unless_private(self, value: str, place: str) -> str:
         if not value or pseudonyms.is_pseudonym(value) or value.casefold() in self._vocabulary:
             return value
         if _ADDRESS.match(value) and not re.search(r"\s", value):

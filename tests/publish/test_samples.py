@@ -11,6 +11,7 @@ from diskbook.facts import paths
 from diskbook.publish import post
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import lead
+from diskbook.results import tables
 from diskbook.results.run import Run
 from support.notebooks import run_cells
 
@@ -55,6 +56,13 @@ def test_a_sample_was_made_by_the_scenario_as_it_stands(copy: Run) -> None:
             # A key that was added since has its default then; "any" tool was fio before; labels may change.
             known = one.keys() - {"tool", "label"}
             assert {key: one[key] for key in known} == {key: other[key] for key in known}
+
+
+def test_its_tables_are_those_of_its_raw_results(a: Analysis) -> None:
+    """Other tests read them."""
+    committed = tables.read(paths.RUNS / a.run.name)
+    for name in ("trials", "bins", "series", "guest"):
+        assert getattr(committed, name).equals(getattr(a.tables, name)), name
 
 
 @pytest.mark.long

@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diskbook.facts import paths
 from diskbook.report.analysis import disk_options
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import tables as show_tables
-from diskbook.results import tables
-from diskbook.results.run import open_run
 from diskbook.stats import ratios
-from support import SCENARIOS, emulated, played
+from support import SCENARIOS, emulated, played, samples
 from support.disturbance import load_sensitive
 
 OPTIONS = str(SCENARIOS / "options.toml")
@@ -95,8 +92,7 @@ def test_words_and_costs(a: Analysis) -> None:
 
 @pytest.fixture(scope="module")
 def sample() -> Analysis:
-    folder = open_run(paths.RUNS / "sample-disk-options")
-    return Analysis(folder, folder.scenario, folder.manifest, tables.read(folder.folder))
+    return samples.analysed("disk-options")
 
 
 @pytest.mark.long

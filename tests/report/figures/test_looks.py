@@ -26,7 +26,7 @@ from diskbook.report.analysis import published, write
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.figures import Look, Picture, formats, style
 from diskbook.report.figures.export import as_png, as_svg
-from support import synthetic
+from support import samples, synthetic
 
 SAMPLES = ("zone-disks", "shared-zrs", "disk-options", "s2d-azure", "nested-resiliency")
 
@@ -64,7 +64,7 @@ def drawn(name: str) -> tuple[Picture, ...]:
         return public.spreads, public.apart
     if name == "published":
         return (figures.shares(published.assess(published.read())),)
-    return write.figures_of(analyse(f"sample-{name}"))
+    return write.figures_of(samples.analysed(name))
 
 
 @pytest.mark.long
@@ -344,6 +344,6 @@ def test_a_figure_that_is_not_there_is_said_with_the_nearest(emulated: Analysis,
 
 @pytest.mark.long
 def test_samples_have_their_figures_under_the_scenario(emulated: Analysis) -> None:
-    sample = analyse("sample-zone-disks").run
+    sample = samples.analysed("zone-disks").run
     assert write.folder_of_figures(sample) == paths.FIGURES / "zone-disks"
     assert write.folder_of_figures(emulated.run) == paths.FIGURES / "synthetic"

@@ -10,17 +10,15 @@ from typing import Any
 
 import pytest
 
-import diskbook as db
+from diskbook.api import results
 from diskbook.design import scenario_file
-from diskbook.facts import paths
 from diskbook.report import show
 from diskbook.report.analysis import write
 from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import headlines, lead, locations
 from diskbook.results import plan as plans
-from support import synthetic
+from support import samples, synthetic
 
-SAMPLES = sorted(folder.name for folder in paths.RUNS.glob("sample-*"))
 RESULT = re.compile(r"[\d.,]+ (?:ms|IOPS|MB/s)|[+-][\d.,]+ % \(95 % CI [^)]*\)")
 
 
@@ -48,9 +46,9 @@ def lines(shown: str) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", scenario_file.sampled())
 def test_the_sentence_is_short_and_says_where_it_is_from(sample: str) -> None:
-    sentence = db.open_run(sample).answer
+    sentence = results.RunResults(samples.analysed(sample)).answer
     assert sentence.startswith("On the emulator, ")
     assert lead.words(sentence) <= lead.MOST_WORDS
     without_load = re.sub(r" at [\d,]+ IOPS", "", sentence)

@@ -107,6 +107,7 @@ def _cells(a: Analysis) -> pd.DataFrame:
     return a.cells[a.cells["workload"].isin(_sweep(a)["workload"])]
 
 
+@once
 def _chosen(a: Analysis) -> pd.DataFrame:
     """One row a curve: of these disks, since a machine of one's own is one set of disks."""
     knees = knee.knees(_sweep(a), _cells(a))

@@ -265,7 +265,6 @@ def test_a_run_that_lacks_something_says_so(tmp_path: Path) -> None:
 # --- the notebook
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "quick": FEW,
     "one kind alone": {**FEW, "kinds": ("nested-mirror",)},
     "no losses, no fleet, no counters": {**FEW, "kinds": ("two-way", "nested-parity")},
 }
@@ -273,7 +272,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def variant(folder: Path, name: str) -> Analysis:
     a = analysed(folder, **VARIANTS[name])
-    if name in ("quick", "one kind alone"):
+    if name == "one kind alone":
         return a
     bare = replace(
         a.tables, counters=a.tables.counters[:0], fleet=a.tables.fleet[:0], losses=a.tables.losses[:0]

@@ -152,7 +152,6 @@ def test_readers_questions_are_answered_with_numbers() -> None:
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "quick": {"blocks": 2},
     "no remote owner, no eight disks": {"blocks": 2, "without": ("ss-8", "s2d-3-remote")},
     "one server alone": {"blocks": 2, "without": ("ss-8", "s2d-3", "s2d-3-remote")},
 }
@@ -163,5 +162,5 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def test_the_notebook_runs_with_whatever_cells_a_run_has(tmp_path: Path, name: str) -> None:
     a = analysed(tmp_path / "run", **VARIANTS[name])
     run_cells("s2d-azure", a)
-    if name == "quick":
+    if name == "one server alone":
         assert "no interval from fewer than 3 blocks" in s2d_azure.knee_table(a).lower()

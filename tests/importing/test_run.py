@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -512,12 +512,10 @@ HOSTILE_NAMES = (
 )
 
 
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+def imported_as(base: Path, names_: Sequence[bytes]) -> Imported:
     """A file of each name in a folder of that name, whose job, disk and machine have such names as well."""
-    base = tmp_path_factory.mktemp("hostile")
     document = json.loads(JSON_PLUS.read_text())
-    for number, name in enumerate(HOSTILE_NAMES):
+    for number, name in enumerate(names_):
         folder = base / "in" / os.fsdecode(name)
         folder.mkdir(parents=True)
         document["timestamp"] += 1
@@ -528,6 +526,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Imported:
         (folder / f"{os.fsdecode(name[:200])}.json").write_text(json.dumps(document))
         document["fio version"] = f"fio-3.{number % 2}\x1b[2J"
     return importer.make([str(base / "in")], f"{base}/run", Settings(arms_by="folder"))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    return imported_as(tmp_path_factory.mktemp("hostile"), HOSTILE_NAMES)
 
 
 @pytest.mark.long
@@ -569,9 +572,12 @@ def test_names_of_any_bytes_are_drawn_as_they_are(hostile: Imported, tmp_path: P
 
 @pytest.mark.emulator
 def test_the_notebook_makes_the_report_whatever_the_names(
-    hostile: Imported, diskbook: Callable[..., tuple[int, str, str]]
+    hostile: Imported, tmp_path: Path, diskbook: Callable[..., tuple[int, str, str]]
 ) -> None:
-    page = import_text.report(hostile.run).read_text("utf-8")
+    """With the names that a page, a terminal or a formula would take for its own."""
+    few = [name for name in HOSTILE_NAMES if any(sign in name for sign in (b"\x1b", b"\xff", b"$$", b"<"))]
+    few.append("\u202egnp.exe\u2066".encode())
+    page = import_text.report(imported_as(tmp_path, few).run).read_text("utf-8")
     assert "What do imported results say?" in page and "EMULATED" not in page
     assert "No limit of this disk or machine is known" in page and '<figure id="percentiles">' in page
     assert "<img src=x" not in page and "&lt;img src=x onerror=alert(1)&gt;" in page

@@ -1,4 +1,4 @@
-"""The cells of an analysis notebook, executed on an analysis that is there already."""
+"""The cells of notebooks, executed without a kernel; those of an analysis on one that is there already."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import contextlib
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -26,16 +27,22 @@ def run_cells(scenario: str, a: Analysis) -> nbformat.NotebookNode:
     """
     written = a.run.folder / headlines.COMPARISONS
     written.unlink(missing_ok=True)  # a sample has one
-    notebook = nbformat.read(NOTEBOOKS / f"3-analyse-{scenario}.ipynb", as_version=4)
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(db, "open_run", lambda run, notebook: results.RunResults(a))
         patch.setattr(write.figures, "export_all", lambda pictures, folder, look: [])
         patch.setattr(first_screen.figures, "html", lambda picture: picture.caption)
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                cell.outputs = list(_outputs(cell.source, names))
+        notebook = executed(NOTEBOOKS / f"3-analyse-{scenario}.ipynb", names)
     assert names["a"] is a and len(headlines.read_comparisons(a.run)) == len(a.comparisons)
+    return notebook
+
+
+def executed(path: Path, names: dict[str, Any]) -> nbformat.NotebookNode:
+    """Execute the code cells of a notebook here, without a kernel; return it with its outputs."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = list(_outputs(cell.source, names))
     return notebook
 
 

@@ -1,6 +1,6 @@
 """Posts: what stands in them, whose they are, and what is replaced.
 
-The samples are in tests/measure/runs/test_samples.py.
+The samples are in tests/publish/test_samples.py.
 """
 
 from __future__ import annotations
@@ -33,8 +33,13 @@ def a(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def markdown(a: Analysis) -> str:
-    return next(iter(post.contents(a).values())).decode()
+def contents(a: Analysis) -> dict[str, bytes]:
+    return post.contents(a)
+
+
+@pytest.fixture(scope="module")
+def markdown(contents: dict[str, bytes]) -> str:
+    return next(iter(contents.values())).decode()
 
 
 def with_verdicts(a: Analysis, **columns: Any) -> Analysis:
@@ -140,7 +145,7 @@ def test_its_own_post_is_replaced_and_no_others(a: Analysis, tmp_path: Path) -> 
     target.write_text(target.read_text("utf-8").replace("post of run synthetic", "post of run another"))
     with pytest.raises(UsageError, match=r"is of run another, not of synthetic.*--out.*--force"):
         post.write(a, tmp_path)
-    post.write(a, tmp_path, force=True)
+    post.write(a, tmp_path, ["percentiles"], force=True)
     target.unlink()
     with pytest.raises(UsageError, match="is of no run that is known"):
         post.write(a, tmp_path)
@@ -149,14 +154,14 @@ def test_its_own_post_is_replaced_and_no_others(a: Analysis, tmp_path: Path) -> 
 def test_what_a_post_links_elsewhere_is_never_removed(a: Analysis, tmp_path: Path) -> None:
     keep = tmp_path / "keep.txt"
     keep.write_text("mine")
-    target = post.write(a, tmp_path)
+    target = post.write(a, tmp_path, ["ratios"])
     target.write_text(f"[x]({target.stem}/../keep.txt) [y](../keep.txt)\n" + target.read_text("utf-8"))
-    post.write(a, tmp_path)
+    post.write(a, tmp_path, ["ratios"])
     assert keep.exists()
 
 
-def test_the_same_run_gives_the_same_bytes(a: Analysis) -> None:
-    assert post.contents(analyse(a.run)) == post.contents(a)
+def test_the_same_run_gives_the_same_bytes(a: Analysis, contents: dict[str, bytes]) -> None:
+    assert post.contents(analyse(a.run)) == contents
 
 
 def test_the_command_prints_where_it_wrote(a: Analysis, tmp_path: Path) -> None:
@@ -167,6 +172,6 @@ def test_the_command_prints_where_it_wrote(a: Analysis, tmp_path: Path) -> None:
 
 def test_a_folder_that_is_a_file_is_named(a: Analysis, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    words = ["post", str(a.run.folder), "--out", str(tmp_path / "file")]
+    words = ["post", str(a.run.folder), "--out", str(tmp_path / "file"), "--figure", "ratios"]
     error = CliRunner().invoke(cli, words).exception
     assert isinstance(error, DiskbookError) and f"'{tmp_path / 'file'}" in str(error)

@@ -9,8 +9,10 @@ import pytest
 from scipy import stats
 
 import diskbook as db
+from diskbook.api.results import RunResults
 from diskbook.design.vocabulary import Verdict
 from diskbook.facts import alt_text
+from support import samples
 
 QD1 = {"workload": "randwrite-qd1"}
 
@@ -118,7 +120,10 @@ def test_a_histogram_holds_every_io_of_its_trial(run: db.RunResults) -> None:
         (lambda run: run.histogram("r1"), "known: r1-b01-p001-"),
         (lambda _: db.open_run("sample-zone-disk"), "did you mean 'sample-zone-disks'"),
         (lambda _: db.pool(["sample-zone-disks"]), "needs two runs"),
-        (lambda _: db.pool(["sample-zone-disks", "sample-disk-options"]), "no comparison in common"),
+        (
+            lambda run: db.pool([run, RunResults(samples.analysed("disk-options"))]),
+            "no comparison in common",
+        ),
     ],
 )
 def test_a_mistake_gets_one_sentence(run: db.RunResults, call: object, words: str) -> None:

@@ -32,7 +32,7 @@ class Links(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = many_runs.many(tmp_path_factory.mktemp("site") / "runs", 20)
+    folder = many_runs.many(tmp_path_factory.mktemp("site") / "runs", 10)
     manifest = few_runs.manifest_of("sample-zone-disks")
     many_runs.write(folder / few_runs.HOSTILE, manifest, day=30)
     (folder / "damaged").mkdir()
@@ -49,7 +49,7 @@ def built(runs: Path) -> write.Outcome:
 
 def test_every_run_and_scenario_has_a_page(built: write.Outcome) -> None:
     root = built.index.parent
-    assert (built.runs, len(list(root.glob("runs/*.html")))) == (21, 21)
+    assert (built.runs, len(list(root.glob("runs/*.html")))) == (11, 11)
     assert sorted(path.stem for path in root.glob("scenarios/*.html")) == [
         "disk-options",
         "nested-resiliency",
@@ -58,7 +58,7 @@ def test_every_run_and_scenario_has_a_page(built: write.Outcome) -> None:
         "zone-disks",
     ]
     assert built.words.splitlines()[0].startswith("left out: damaged: ")
-    assert built.words.splitlines()[1] == f"site of 21 runs: {built.index}"
+    assert built.words.splitlines()[1] == f"site of 11 runs: {built.index}"
 
 
 def test_no_link_is_dead_and_none_leads_out(built: write.Outcome) -> None:
@@ -68,7 +68,7 @@ def test_no_link_is_dead_and_none_leads_out(built: write.Outcome) -> None:
         for address in Links(page.read_text("utf-8")).addresses:
             target = (page.parent / unquote(urldefrag(address).url)).resolve()
             assert target.is_file() and target.is_relative_to(root), f"{page}: {address}"
-    assert len(pages) == 30
+    assert len(pages) == 20
 
 
 def test_a_report_comes_along_but_no_link_is_followed(built: write.Outcome) -> None:

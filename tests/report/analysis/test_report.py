@@ -19,7 +19,7 @@ from diskbook.design import scenario_file, schema
 from diskbook.facts import paths, quantities
 from diskbook.facts.errors import DiskbookError
 from diskbook.report.analysis import report as reports
-from diskbook.report.analysis.run import analyse
+from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.show import (
     facts as show_facts,
     headlines,
@@ -62,6 +62,11 @@ def run(tmp_path_factory) -> Run:
             kernel_name="python3",
         )
     return found
+
+
+@pytest.fixture(scope="module")
+def found(run: Run) -> Analysis:
+    return analyse(run)
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +205,9 @@ def test_headings_get_anchors_and_links_to_nowhere_keep_their_words(tmp_path) ->
     assert reports._live_links(links, tmp_path) == kept
 
 
-def test_headline_of_a_run(run: Run) -> None:
+def test_headline_of_a_run(run: Run, found: Analysis) -> None:
     words = reports.headline(run)
-    assert words == analyse(run).headline
+    assert words == found.headline
     assert words.startswith("On the emulator, one 4K write from zone 1 takes ") and "95 % CI" in words
 
 
@@ -236,8 +241,7 @@ def test_several_replicates_speak_of_disks_like_these(tmp_path: Path) -> None:
     assert not any("No number of blocks" in item for item in more)
 
 
-def test_a_ratio_has_its_adjusted_p_beside_it(run: Run) -> None:
-    found = analyse(run)
+def test_a_ratio_has_its_adjusted_p_beside_it(found: Analysis) -> None:
     shown = show_tables.comparisons(found)
     assert "p, adjusted" in shown and "&lt;0.001" in shown and "nan" not in shown.lower()
     refused = found.comparisons.assign(p_adjusted=np.nan)
@@ -246,8 +250,7 @@ def test_a_ratio_has_its_adjusted_p_beside_it(run: Run) -> None:
     )
 
 
-def test_one_replicate_is_told_what_blocks_cannot_do(run: Run) -> None:
-    found = analyse(run)
+def test_one_replicate_is_told_what_blocks_cannot_do(found: Analysis) -> None:
     more = sentences.more_measuring(found.comparisons, found.scenario)
     assert "for these two disks in these hours with 4 blocks; in 80 % of runs at most ±" in more[0]
     assert "No number of blocks" in more[-1]
@@ -319,8 +322,7 @@ def test_replicates_that_agree_by_chance_are_not_planned_on() -> None:
     assert said[0].endswith("by chance: plan on a wider one")
 
 
-def test_percentile_ratios_leave_capped_comparisons_out(run: Run) -> None:
-    found = analyse(run)
+def test_percentile_ratios_leave_capped_comparisons_out(found: Analysis) -> None:
     capped = set(found.comparisons.loc[found.comparisons["verdict"] == "capped", "workload"])
     shown = found.percentile_ratios
     assert capped and not capped & set(shown["workload"])
@@ -330,15 +332,13 @@ def test_percentile_ratios_leave_capped_comparisons_out(run: Run) -> None:
     assert quantities.change(first["ratio"], first["ci_low"], first["ci_high"]) in table
 
 
-def test_a_ratio_of_rates_on_caps_is_one_of_limits(run: Run) -> None:
-    found = analyse(run)
+def test_a_ratio_of_rates_on_caps_is_one_of_limits(found: Analysis) -> None:
     row = found.comparisons[found.comparisons["verdict"] == "capped"].iloc[0].to_dict()
     said = sentences.sentence({**row, "metric": "iops", "ratio": 1.6}, found.scenario)
     assert "to that of LRS from zone 1: +60 %, a ratio of limits: both arms sit on" in said
 
 
-def test_words_of_every_verdict(run: Run) -> None:
-    found = analyse(run)
+def test_words_of_every_verdict(found: Analysis) -> None:
     row = found.comparisons[found.comparisons["scope"] == "these disks"].iloc[0].to_dict()
     say = lambda **changes: sentences.sentence({**row, **changes}, found.scenario)  # noqa: E731
     assert " is equal within 5 % to that of LRS from zone 1: " in say(verdict="equivalent within 5 %")
@@ -356,9 +356,8 @@ def test_words_of_every_verdict(run: Run) -> None:
     assert "p =" not in say() and "p_" not in say()
 
 
-def test_differences_in_ms_stand_beside_ratios(run: Run, page: str) -> None:
+def test_differences_in_ms_stand_beside_ratios(found: Analysis, page: str) -> None:
     """ZRS 3.2 ms and LRS 1.3 ms were made up: +146 %, 1.9 ms more."""
-    found = analyse(run)
     row = found.comparisons[found.comparisons["scope"] == "these disks"].iloc[0]
     assert row["diff_ms"] == pytest.approx(1.9, rel=0.1)
     shown = f"{row['diff_ms']:+.2f} ms, {row['diff_low_ms']:.2f} to {row['diff_high_ms']:.2f}"
@@ -370,8 +369,8 @@ def test_differences_in_ms_stand_beside_ratios(run: Run, page: str) -> None:
     assert " ms" not in headlines.headline(without, found.scenario)
 
 
-def test_gates_passed_and_failed_are_counted_in_words(run: Run, page: str) -> None:
-    gates = analyse(run).gates
+def test_gates_passed_and_failed_are_counted_in_words(found: Analysis, page: str) -> None:
+    gates = found.gates
     said = sentences.gates_in_words(gates)
     assert said[0] == f"{(gates['status'] == 'passed').sum()} of {len(gates)} checks passed"
     assert "2 failed: cap (2)" in said and all(item in page for item in said)
@@ -411,15 +410,14 @@ def test_the_report_of_a_run_without_raw_results_comes_from_its_tables(tmp_path:
     pd.testing.assert_frame_equal(analyse(folder).trials, before)
 
 
-def test_findings_and_operations_are_shown(run: Run) -> None:
-    found = analyse(run)
+def test_findings_and_operations_are_shown(found: Analysis) -> None:
     assert "\tyes" in repr(show_facts.findings(found))
     assert "\t10" in repr(show_facts.operations(found))
-    assert show_run.operations(run)["unscaled_s_median"].tolist() == [10.0]
+    assert show_run.operations(found.run)["unscaled_s_median"].tolist() == [10.0]
 
 
-def test_environment_names_machine_zone_disk_and_date(run: Run) -> None:
-    text = repr(show_facts.environment(analyse(run)))
+def test_environment_names_machine_zone_disk_and_date(found: Analysis) -> None:
+    text = repr(show_facts.environment(found))
     for wanted in (
         "Standard_D4as_v4",
         "westeurope-az1",

@@ -154,6 +154,18 @@ def test_nothing_planted_survives(place: str) -> None:
         assert not survivors(text, secret), f"{kind} in {place}: {text}"
 
 
+def test_a_value_of_a_public_list_is_replaced_once_it_is_known() -> None:
+    scrubber = Scrubber(Pseudonyms(b"key"), WORDS)
+    listed = {"value": [{"name": "fabrikam"}, {"name": "prenorthwindpost"}]}
+    assert scrubber.catalogue(listed) == listed
+    scrubber.names.give("fabrikam", "tag")
+    scrubber.names.give("northwind", "tag")
+    assert "fabrikam" not in str(scrubber.catalogue(listed))
+    assert "northwind" in str(scrubber.catalogue(listed))
+    scrubber.names.keep_out("northwind", "secret")
+    assert "northwind" not in str(scrubber.catalogue(listed))
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_what_a_field_has_told_is_replaced_in_every_place(place: str) -> None:
     for original in WORDS_OF_SOMEBODY:

@@ -200,14 +200,11 @@ def _mark(parameters: Parameters) -> int:
 
 def _guest(_: Parameters) -> int:
     """Kernel and processor of the computer that emulates; a drive without cache, bus and sectors."""
-    models = (line.partition(":")[2].strip() for line in _cpu_info() if line.startswith("model name"))
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     kernel = f"Windows Server, emulated on {os.uname().sysname} {os.uname().release}"
     print(json.dumps({"kernel": kernel, "cpu_model": next(models, None), "power_plan": None}))
     return 0
-
-
-def _cpu_info() -> list[str]:
-    return Path("/proc/cpuinfo").read_text("utf-8").splitlines()
 
 
 def _put(parameters: Parameters) -> int:

@@ -19,6 +19,7 @@ from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.results import tables
 from diskbook.results.run import Run
 from diskbook.sharing import bundle, share
+from diskbook.sharing.leaks import Leaks
 from support.secret_forms import REPLACED, bare
 from support.shared import SECRETS, short_run
 
@@ -171,3 +172,11 @@ def test_a_time_in_a_message_is_no_secret(tmp_path: Path) -> None:
     run.append("notice", text="it is deallocated at 14:48 UTC, or stopped at 14:57:03", about="14:48")
     run.append("expiry", machine="r1-vm1", deallocated_utc="2026-11-24T14:48+00:00")
     assert share.prepare(run).content
+
+
+def test_a_pseudonym_that_has_an_original_in_it_by_chance_is_no_leak() -> None:
+    leaks = Leaks(["e21-0", "abcdef"], [])
+    for pseudonym in ("x-0abcdef129", "00000000-0000-4000-8000-12e000000000"):
+        assert leaks.find(f"of {pseudonym}, too") is None
+    for text in ("see abcdef", "see fedcba", "see e21-0", "see 0-12e"):
+        assert leaks.find(text) is not None

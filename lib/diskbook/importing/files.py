@@ -113,7 +113,8 @@ def walk(paths: Iterable[str | Path]) -> tuple[list[Source], list[str]]:
     for root in dict.fromkeys(roots):
         if not (root.is_dir() or root.is_file()):
             raise UsageError(f"there is no file or folder {root} to import")
-        for path in sorted(_below(root, refused), key=_natural) if root.is_dir() else [root]:
+        below = _below(root, refused) if root.is_dir() else [root]
+        for path in sorted(below, key=lambda path: natural(str(path))):  # "job.2" before "job.10"
             status = path.stat()
             source = Source(path, root, labels[root], status.st_mtime_ns)
             # A path may lie below another one, and a link may lead to a file of the same folder.
@@ -231,11 +232,6 @@ def _below(root: Path, refused: list[str]) -> Iterator[Path]:
     if hidden:
         more = f" and {len(hidden) - 1} more" if len(hidden) > 1 else ""
         refused.append(f"{hidden[0]}{more}: hidden files and folders are left out")
-
-
-def _natural(path: Path) -> list[tuple[int, int, str]]:
-    """Sort "job.2" before "job.10"."""
-    return natural(str(path))
 
 
 def bytes_of(stream: BinaryIO) -> Iterator[bytes]:

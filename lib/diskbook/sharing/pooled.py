@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,22 +12,18 @@ import numpy as np
 import pandas as pd
 
 from diskbook.api import comparison, explore
+from diskbook.api.comparison import ComparisonResult, ScopeEstimate
 from diskbook.api.results import RunResults, open_run
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.errors import UsageError
 from diskbook.facts.quantities import many
+from diskbook.report.analysis.run import Analysis
 from diskbook.results.manifest import origin
 from diskbook.stats import intervals
 from diskbook.stats.intervals import LEVEL, Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-from collections.abc import Callable
-
-from diskbook.api.comparison import ComparisonResult, ScopeEstimate
-from diskbook.report.analysis.run import Analysis
 
 FEWEST_RUNS = 3
 """Runs from which on something is said of other runs: two give one degree of freedom."""

@@ -12,6 +12,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from diskbook.facts import noise_series
 from diskbook.facts.quantities import reach
+from diskbook.facts.table_writers import capital
 from diskbook.report.figures import scales
 from diskbook.report.figures.style import (
     BLUE,
@@ -57,7 +58,7 @@ def spreads(data: pd.DataFrame, source: str, provenance: str) -> Picture:
     figure, (axes,) = new_figure(1.9 + 0.55 * len(names))
     with mpl.rc_context(RC):
         _dots(axes, data, "component", names)
-        labels = ["\n".join(textwrap.wrap(_capital(noise_series.WORDS[name]), 26)) for name in names]
+        labels = ["\n".join(textwrap.wrap(capital(noise_series.WORDS[name]), 26)) for name in names]
         axes.set_yticks(range(len(names)), labels)
         _percent_axis(axes, "Standard deviation of the rate")
         _legend(figure, axes, data)
@@ -166,10 +167,6 @@ def _span(hours: float) -> str:
         return f"{60 * hours:.0f} min"
     days = hours / 24
     return f"{hours:g} h" if days < 1 else "1 day" if days == 1 else f"{days:g} days"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _finished(

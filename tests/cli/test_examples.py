@@ -1,8 +1,8 @@
 """Every example at the end of a command's help is executed, in the order of the commands' names.
 
-As typed, on a copy of a sample and in a folder of its own. What would take minutes, or needs Azure, is begun
-for real and stopped short: the stages of `run` and the notebook of `report` are not executed, emulators are
-not started, `sample` and `record` not made. A device is a file, read for 5 times 0.2 s.
+As typed, on some trials of a sample and in a folder of its own. What would take minutes, or needs Azure, is
+begun for real and stopped short: the stages of `run` and the notebook of `report` are not executed, emulators
+are not started, `sample` and `record` not made. A device is a file, read for 5 times 0.2 s.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +30,7 @@ from diskbook.results.run import Run
 from diskbook.sharing import recording, share
 from diskbook_emulator import jump, lifecycle
 from support import fio_documents
-from support.shared import short_run
+from support.shared import few_trials, short_run
 
 pytestmark = [pytest.mark.emulator, pytest.mark.xdist_group("examples")]  # one world, and fio runs
 EXIT = {"doctor": {0, 1}, "pool": {1}, "sweep": {0, 3}, "zone-affinity": {0, 10, 11}}
@@ -58,9 +57,8 @@ def examples_of(*words: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with a sample, a run of one's own, results to import, and a file in place of a device."""
+    """A folder with a sample, a run begun here, results to import, and a file in place of a device."""
     place = tmp_path_factory.mktemp("world")
-    shutil.copytree(paths.RUNS / "sample-zone-disks", place / "runs" / "sample-zone-disks")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(place / "state"))
         patch.setenv("DISKBOOK_RUNS", str(place / "runs"))
@@ -68,26 +66,23 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.delenv("AZURE_SUBSCRIPTION_ID", raising=False)
         patch.setattr(paths, "FIGURES", place / "figures")
         patch.chdir(place)
-        _own_run(place / "runs" / "my-run")
+        _few_trials(place / "runs" / "sample-zone-disks", "workload", "randwrite-qd1")
+        _few_trials(place / "runs" / "my-run", "replicate", 2)
         for arm in ("a", "b"):
             fio_documents.write(place / "results" / arm / "read.json", fio_documents.entry())
         (place / "nightly.toml").write_text('[matrix]\nscenario = ["zone-disks"]\npreset = ["quick"]\n')
         (place / "device").write_bytes(bytes(1 << 24))
         iostat = (paths.ROOT / "tests/samples/choose/iostat-12-xt.txt").read_text()
         (place / "iostat.txt").write_text(iostat.replace("vda", "sdc"))
-        bundle = share.prepare(short_run(place / "short"))
+        bundle = share.prepare(short_run(place / "short", trials=1))
         (place / "shared.diskbook.zip").write_bytes(bundle.content)
         push.push(place / "runs" / "my-run", address.parse(f"file://{place}/lab"))
         _stop_short(patch)
         yield place
 
 
-def _own_run(folder: Path) -> None:
-    """A finished run that was begun here: the sample under another name, signed again."""
-    shutil.copytree(paths.RUNS / "sample-zone-disks", folder)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").unlink()
-    Run(folder).write_manifest({**manifest, "run": folder.name})
+def _few_trials(folder: Path, key: str, wanted: Any) -> None:
+    few_trials(folder, lambda event: event.get(key, wanted) == wanted)
 
 
 def _stop_short(patch: pytest.MonkeyPatch) -> None:

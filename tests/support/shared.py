@@ -1,13 +1,15 @@
-"""A short run for tests of sharing: the first block of a sample, with what a user's own run would know."""
+"""Short runs, cut from samples: of a few trials and a user's secrets, and of the events that a test names."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from diskbook.facts import paths
+from diskbook.results import tables
 from diskbook.results.run import Run
 
 TRIALS = 4
@@ -49,3 +51,23 @@ def short_run(
     (folder / "manifest.json").write_text(json.dumps({**kept, "run": folder.name, **manifest}))
     shutil.copy(sample / "plan.json", folder)
     return Run(folder)
+
+
+def few_trials(folder: Path, keep: Callable[[Mapping[str, Any]], bool], of: str = "zone-disks") -> Run:
+    """Copy a sample with all its reports, but of its ledger only the events that `keep` wants."""
+    sample = paths.RUNS / f"sample-{of}"
+    shutil.copytree(sample, folder, ignore=shutil.ignore_patterns("raw", "ledger.jsonl", "manifest.json"))
+    (folder / "raw").mkdir()
+    lines = []
+    for line in (sample / "ledger.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        if keep(event):
+            lines.append(line)
+            entries = event.get("files") or {}
+            for entry in entries.values() if isinstance(entries, dict) else entries:
+                shutil.copy(sample / entry["path"], folder / entry["path"])
+    (folder / "ledger.jsonl").write_text("\n".join([*lines, ""]))
+    run = Run(folder)
+    run.write_manifest({**json.loads((sample / "manifest.json").read_text()), "run": folder.name})
+    tables.write(tables.build(run), folder)
+    return run

@@ -121,7 +121,7 @@ def owner() -> psutil.Process:
 def test_a_campaign_killed_here_and_on_a_cluster_repeats_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # for `support.thin_runs`
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)  # for thin_runs
     with a_place() as place:
         thin_runs.write(place, TINY)
         with batch(place, jobs=1) as process:

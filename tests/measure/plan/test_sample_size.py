@@ -596,14 +596,13 @@ def test_a_run_is_analysed_with_its_named_history(runs: Path) -> None:
     ]
     used = [(measured, one) for measured, one in found if not one.refusal]
     assert used
-    for measured, one in used:
+    past = [run.measured([measured.item for measured, _ in used]) for run in (*old, new)]
+    for number, (measured, one) in enumerate(used):
         assert one.estimate.method.endswith("history first, the-second")
         assert one.estimate.ratio == one.plain.ratio and one.estimate.df == 5 and one.coverage >= 0.93
         # 2 df from each of the old runs, 1 from the new one; the old s.d. counts 1.25 times.
-        means = [
-            next(part for part in run.measured([measured.item])).log_ratios.groupby(level=0).mean()
-            for run in (*old, new)
-        ]
+        assert all(of_run[number].item == measured.item for of_run in past)
+        means = [of_run[number].log_ratios.groupby(level=0).mean() for of_run in past]
         s2 = [values.var(ddof=1) for values in means]
         moderated = (2 * 1.5625 * s2[0] + 2 * 1.5625 * s2[1] + s2[2]) / 5
         half = stats.t.ppf(0.975, 5) * math.sqrt(moderated / 2)

@@ -14,7 +14,7 @@ from checks.fuzz.targets import BrokenPromise
 from diskbook.facts import errors, table_writers
 from diskbook.report.show import html as show_html
 
-SHARE = 48
+SHARE = 96
 """One in so many here; `make fuzz` takes them all."""
 
 
@@ -40,7 +40,7 @@ def test_every_text_is_shown_on_a_page_and_obeyed_by_none() -> None:
 @pytest.mark.long
 def test_names_and_payloads_are_imported_drawn_reported_and_printed() -> None:
     not_utf8 = [os.fsdecode(name) for name in NAMES if not _is_utf8(name)]
-    assert texts.failures([*texts.TEXTS[::SHARE], *not_utf8[:2]]) == []
+    assert texts.failures([*texts.TEXTS[::SHARE], *not_utf8[:1]]) == []
 
 
 def _is_utf8(name: bytes) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from support import sdk_models
 
-PROCESSES = 3
+PROCESSES = 2
 """Without `models.fill` 161 of 200 fresh processes failed with the models of compute alone."""
 
 

@@ -172,13 +172,18 @@ def leftovers(folder: Path) -> list[str]:
 
 
 def soon(condition: Any, limit_s: float = 120.0) -> bool:
-    """Wait until something is so; False when it does not come about, even on a machine that is very busy."""
+    """Wait until something is so; False when it does not come about, even on a machine that is very busy.
+
+    What takes long to look at is looked at less often, so that waiting leaves the processor to others.
+    """
     deadline = time.monotonic() + limit_s
-    while not condition():
+    while True:
+        began = time.thread_time()
+        if condition():
+            return True
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.02)
-    return True
+        time.sleep(max(0.02, 4 * (time.thread_time() - began)))
 
 
 def python(code: str) -> subprocess.Popen[str]:

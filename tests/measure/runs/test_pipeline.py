@@ -23,7 +23,7 @@ from support import SCENARIOS
 from support.emulated import soon
 from support.secrets import PLANTED, contents, spilt
 
-SMALL = str(SCENARIOS / "small.toml")
+SMALL, TINY = (str(SCENARIOS / f"{name}.toml") for name in ("small", "tiny"))
 LIMIT_S = 300
 """Five times of what a run, or its end, takes beside five other tests: only what hangs takes longer."""
 
@@ -51,7 +51,7 @@ def _small(name: str, *more: str) -> list[str]:
 
 def _long(name: str) -> list[str]:
     """A run whose trials last ten minutes, so that whatever ends it comes during the first, or before."""
-    return _small(name, "--set", "all_workloads.runtime_s=600")
+    return ["run", TINY, "--name", name, "--set", "all_workloads.runtime_s=600"]
 
 
 def _wait(process: subprocess.Popen[str], ready: Callable[[], bool]) -> None:

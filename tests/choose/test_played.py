@@ -24,6 +24,7 @@ def test_the_choice_carries_its_rate_on_the_emulator(iops: str, wishes: dict[str
     best = answer.choice.cheapest[0].candidate
     words = shlex.split(describe.plan_command(best, answer.need).replace("\\\n", " "))
     changes = dict(options.setting(text) for text in words[4::2])
+    changes |= {"all_workloads.working_set_gib": 0.03125, "all_workloads.blocks": 1}
     with emulated.own_place():
         run = emulated.measured("chosen", "first-run", "quiet", changes)
         measured, load = rate(str(run.folder), "p6", "randread-qd32")

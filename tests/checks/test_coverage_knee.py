@@ -53,10 +53,10 @@ def test_what_a_volume_loses_at_the_start_and_to_chance_is_allowed_for(
 ) -> None:
     """Trials played I/O by I/O give 0.4 % less without a ramp, and 1 % less than their disks together."""
     cell = next(cell for cell in coverage_knee.cells(quick=True) if cell.disks > 1)
-    (row,) = coverage_knee.measure(cell, 1000, 1)
+    (row,) = coverage_knee.measure(cell, 500, 1)
     assert row.coverage > 0.95 and not row.is_off and -0.02 < row.too_deep < -0.005
     monkeypatch.setattr(coverage_knee.knee, "UNEVEN", 0.0)
-    (narrow,) = coverage_knee.measure(cell, 1000, 1)
+    (narrow,) = coverage_knee.measure(cell, 500, 1)
     assert narrow.coverage < 0.93 and narrow.is_off
     filling = coverage_knee.LATENCY_MS / 1000 / coverage_knee.RUNTIME_S
     without, after = (coverage_knee.play(144, 10_200.0, 1, 1, ramp_s)[0].mean() for ramp_s in (0.0, 0.1))

@@ -81,6 +81,7 @@ def judged(
     (folder / "test_it.py").write_text(TEST.replace("{passes}", str(passes)))
     options = ("-rfs", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir=.")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), WANTED: second_try}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # a second try has them, for -n
     command = [sys.executable, "-m", "pytest", *options, "test_it.py"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
     return done.stdout

@@ -7,7 +7,10 @@ import math
 import pandas as pd
 import pytest
 
-from diskbook.report.analysis.run import analyse
+from diskbook.facts import paths
+from diskbook.report.analysis import protocol
+from diskbook.results import tables
+from diskbook.results.run import Run
 from diskbook.stats import limits, plausibility
 from diskbook.stats.plausibility import Asked, Doubt, Kind
 
@@ -242,6 +245,8 @@ def test_percentiles_at_multiples_of_100_ms_hint_at_a_quota(changed: dict[str, f
 @pytest.mark.long
 def test_no_sample_has_reads_from_memory_or_a_quota() -> None:
     for name in ("zone-disks", "shared-zrs", "s2d-azure", "disk-options", "nested-resiliency"):
-        a = analyse(f"sample-{name}")
-        assert not plausibility.quota_hints(a.trials)
-        assert Kind.CACHE not in {doubt.kind for doubt in a.compared.doubts}
+        run = Run(paths.RUNS / f"sample-{name}")
+        trials = tables.read(run.folder).trials
+        assert not plausibility.quota_hints(trials)
+        asked = protocol.by_trial(trials, run.scenario, run.ledger())
+        assert asked and Kind.CACHE not in {doubt.kind for doubt in plausibility.doubts(trials, asked)}

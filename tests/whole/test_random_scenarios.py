@@ -31,7 +31,7 @@ from support import SCENARIOS, emulated
 pytestmark = pytest.mark.whole
 
 EXAMPLES = settings(
-    max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 FILES = [paths.SCENARIOS / f"{name}.toml" for name in scenario_file.names()]
 FILES += [SCENARIOS / f"{name}.toml" for name in ("local", "tiny")]

@@ -299,9 +299,9 @@ ON_TWO_ONE_DISK = HEADLINE.model_copy(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("machine", [0.005, 0.01, 0.05])
+@pytest.mark.parametrize("machine", [0.005, 0.05])
 def test_one_disk_from_two_machines_is_never_a_finding_with_one_replicate(machine: float) -> None:
-    """Blocks alone made 8, 15 and 67 % of them a difference; the narrow ones "equivalent"."""
+    """Blocks alone made 8 and 67 % of them a difference; the narrow ones "equivalent"."""
     table = one_disk_from_two_machines(machine, 1)
     assert set(table["verdict"]) == {"inconclusive"} and table["p_adjusted"].isna().all()
     leaves_out_one = (table["ci_low"] > 1) | (table["ci_high"] < 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,9 @@ from diskbook.facts.errors import UsageError
 from diskbook.stats import diagnosis
 from diskbook.stats.diagnosis import Diagnosis
 from support import synthetic
+from support.shared import few_trials
 
+LOAD = "randwrite-qd1"
 CAPS = [column for column in synthetic.tables(n_blocks=1)[0] if column.startswith("cap_")]
 
 
@@ -160,7 +164,9 @@ def test_the_text_says_the_remedy_once(tables) -> None:
 
 
 @pytest.mark.long
-def test_the_command_names_run_and_provenance() -> None:
+def test_the_command_names_run_and_provenance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_trials(tmp_path / "sample-zone-disks", lambda event: event.get("workload", LOAD) == LOAD)
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     said = CliRunner().invoke(cli.cli, ["why", "sample-zone-disks", "--arm", "zrs-z2"]).output
     assert said.startswith("emulated: run sample-zone-disks; a cell is one arm") and "lrs-z1" not in said
     error = CliRunner().invoke(cli.cli, ["why", "sample-zone-disks", "--arm", "zrs-z4"]).exception

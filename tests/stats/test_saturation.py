@@ -12,7 +12,6 @@ from diskbook.design.model import Comparison
 from diskbook.design.vocabulary import Label
 from diskbook.facts import paths
 from diskbook.results import tables
-from diskbook.results.run import Run
 from diskbook.stats import diagnosis, limits, saturation
 from diskbook.stats.compare import compare
 from diskbook.stats.diagnosis import Diagnosis
@@ -273,8 +272,8 @@ def test_a_trial_that_moves_within_itself_stands_on_no_cap() -> None:
 @pytest.mark.parametrize("sample", sorted(path.name for path in paths.RUNS.glob("sample-*")))
 def test_no_sample_has_a_cell_that_looks_serialised(sample: str) -> None:
     """The emulator serves I/Os side by side, so that the sentence would be a false alarm there."""
-    run = Run(paths.RUNS / sample)
-    cells = limits.label_cells(tables.read(run.folder).trials, tables.read(run.folder).series)
+    measured = tables.read(paths.RUNS / sample)
+    cells = limits.label_cells(measured.trials, measured.series)
     assert len(cells) > 20 and not cells["evidence"].str.contains(saturation.SERIALISED).any()
 
 

@@ -132,9 +132,10 @@ def _moves_in_blocks(scenario: Scenario) -> tuple[dict[str, tuple[float, float]]
     detached: Counter[str] = Counter()
     between = attachments.moved_between(scenario)
     for block in counted:
+        before = attachments.places_before(scenario, block)
         for disk in between:
-            detached[disk] += _release(places[disk], disk, attachments.places_before(scenario, block))
-        for disk, machine in attachments.places_before(scenario, block):
+            detached[disk] += _release(places[disk], disk, before)
+        for disk, machine in before:
             if block is counted[0] or disk in between:
                 attached[disk] += _attach(scenario, places, disk, machine)[0]
         cycles = attachments.cycles(scenario, block)

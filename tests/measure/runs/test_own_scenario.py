@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -18,6 +19,7 @@ from diskbook.measure.runs import begin
 from diskbook.report.analysis import companion_files, write
 from diskbook.report.analysis.run import analyse
 from diskbook.results.run import Run
+from diskbook_emulator import lifecycle
 from support import SCENARIOS
 
 TOML = (SCENARIOS / "tiny.toml").read_text("utf-8").replace('analysis = "zone-disks"\n', "")
@@ -78,6 +80,10 @@ def cli(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
 
 
+def trials_of(run: Run) -> list[dict[str, Any]]:
+    return [event for event in run.ledger() if event["event"] == "trial"]
+
+
 def here(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     """Call the command line in this process."""
     monkeypatch.setattr(sys, "argv", ["diskbook", *words])
@@ -111,7 +117,11 @@ def test_a_module_beside_it_draws_its_own_picture_and_is_named_again_to_go_on(
     assert here(monkeypatch, "run", "--resume", "toy") == 2
     said = capsys.readouterr().err
     assert "'diskbook run DIR/toy.toml --resume toy'" in said and "Traceback" not in said
+    measured, comparisons = trials_of(run), (run.folder / "comparisons.csv").read_bytes()
     assert here(monkeypatch, "run", str(place / "toy.toml"), "--resume", "toy") == 0
+    assert trials_of(run) == measured and len(measured) == 2  # a finished run repeats nothing
+    assert (run.folder / "comparisons.csv").read_bytes() == comparisons
+    assert run.manifest["emulator"]["name"] not in [row.name for row in lifecycle.status()]
     file = companion_files.check_file(run, place / "toy.toml")
     exported = write.export_figures(analyse(run, file), place.parent / "exported")
     assert {path.name for path in exported} >= {"all-trials.svg", "all-trials@2x.png", "all-trials.json"}

@@ -83,8 +83,8 @@ def _gone(name: str) -> None:
 
 
 @pytest.mark.whole
-def test_a_run_from_nothing_to_the_report_and_again(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Secrets are all around it, and it keeps none."""
+def test_a_run_from_nothing_to_the_report(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Secrets are all around it, and it keeps none. That it repeats nothing: test_own_scenario.py."""
     for variable, value in PLANTED.items():
         monkeypatch.setenv(variable, value)
     process = cli(*_small("whole"))
@@ -102,14 +102,6 @@ def test_a_run_from_nothing_to_the_report_and_again(cli: Cli, monkeypatch: pytes
     kinds = {path.suffix for path, _ in contents(folder.folder)}
     assert kinds >= {".json", ".jsonl", ".gz", ".ipynb", ".html", ".csv", ".parquet"}
     assert not spilt([*contents(folder.folder), ("said", out.encode()), ("said", err.encode())], secrets)
-
-    comparisons = (folder.folder / "comparisons.csv").read_bytes()
-    again = cli("run", "--resume", "whole")
-    out, err = again.communicate(timeout=2 * LIMIT_S)
-    assert again.returncode == 0, err
-    assert len(_events("whole", "trial")) == trials
-    assert (folder.folder / "comparisons.csv").read_bytes() == comparisons
-    _gone("whole")
 
 
 def _is_whole(folder: runs.Run) -> None:
@@ -190,7 +182,7 @@ def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, t
     name = f"mine-{os.getpid()}"
     assert cli("emulator", "start", name, "--faults", str(faults)).wait(timeout=LIMIT_S) == 0
     try:
-        process = cli(*_small("refused", "--emulator", name))
+        process = cli("run", TINY, "--name", "refused", "--emulator", name)
         _, err = process.communicate(timeout=LIMIT_S)
         assert process.returncode == 1
         assert "create machine r1-vm" in err and "exceeding approved Cores quota." in err

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.emulator
 DRIVE_IOPS = 1500
 NODES = ("r1-n1", "r1-n2")
 OWNERS = {"two-way-1": 0, "two-way-2": 1, "nested": 0, "outside": 0, "inside": 0, "fresh": 0}
-FILE = 64 * MIB
+FILE = 32 * MIB
 INSTANCES = 2
 # No rotation, so that what the mirror holds does not change; drives of 1,500 IOPS.
 PROFILE = """
@@ -47,7 +47,7 @@ iops_factor = 1.0
 iops = 1500
 mb_s = 200
 """
-SATURATED = "-b4K -t4 -o8 -r4K -w100 -B32M -f64M -Z20M -z1 -h -W1 -d2 -D -L -Rxml"
+SATURATED = "-b4K -t4 -o8 -r4K -w100 -B16M -f32M -Z20M -z1 -h -W1 -d2 -D -L -Rxml"
 VOLUMES = {
     "two-way": ("two-way-1", "two-way-2"),
     "nested": ("nested",),
@@ -56,7 +56,7 @@ VOLUMES = {
 }
 DISK_IOS = {"two-way": 2, "nested": 4, "outside": 8, "inside": 4}
 """I/Os of disks for each write: nested is two copies on each node, outside the mirror is parity in place."""
-FILLING = "-b1M -t1 -o8 -w100 -s -Sh -W0 -d{seconds} -Zr -Rxml"
+FILLING = "-b1M -t1 -o8 -w100 -s -Sh -W0 -g50000 -d{seconds} -Zr -Rxml"  # 48 MiB a second
 
 
 @dataclass
@@ -163,7 +163,11 @@ def rig(unwritten: Rig) -> Rig:
 @pytest.fixture(scope="module")
 def saturated(rig: Rig) -> dict[str, Played]:
     """Writes of 4K alone, behind what the mirror of `outside` holds."""
-    return {kind: rig.play(*names, line=SATURATED) for kind, names in VOLUMES.items()}
+    short = SATURATED.replace("-d2", "-d1")
+    return {
+        kind: rig.play(*names, line=SATURATED if kind == "two-way" else short)
+        for kind, names in VOLUMES.items()
+    }
 
 
 # ---- what comes back ------------------------------------------------------------------------------------

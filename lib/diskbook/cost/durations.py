@@ -128,8 +128,7 @@ def _moves_in_blocks(scenario: Scenario) -> tuple[dict[str, tuple[float, float]]
     counted, share = _first_blocks(scenario)
     alone = [disk.name for disk, machine in scenario.made_disks() if machine is None]
     places: dict[str, list[str]] = {name: [] for name in alone}
-    attached: Counter[str] = Counter()
-    detached: Counter[str] = Counter()
+    attached, detached = Counter[str](), Counter[str]()
     between = attachments.moved_between(scenario)
     for block in counted:
         before = attachments.places_before(scenario, block)

@@ -9,7 +9,7 @@ import pytest
 
 from support import sdk_models
 
-PROCESSES = 2
+PROCESSES = 3
 """Without `models.fill` 161 of 200 fresh processes failed with the models of compute alone."""
 
 

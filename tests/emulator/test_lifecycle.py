@@ -46,7 +46,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         assert soon(lambda: not leftovers(place))  # the watchdog of a killed one looks for what is left
 
 
-def test_data_written_in_one_zone_are_read_in_another(place: Path) -> None:
+def test_data_written_in_one_zone_are_read_in_another_but_for_those_of_a_zonal_disk(place: Path) -> None:
     azure = Azure(lifecycle.start("zones", profile="quiet", time_scale=0.0), place / "run")
     one, two = azure.machine("vm1", "1"), azure.machine("vm2", "2")
     disk = azure.disk()
@@ -59,16 +59,11 @@ def test_data_written_in_one_zone_are_read_in_another(place: Path) -> None:
         assert fio(second, 3, *VERIFY)["error"] == 0
         (device,) = machine_disks.by_lun(second).values()
         assert device.size_bytes == 64 * 2**30
-
-
-def test_a_zonal_disk_is_refused_in_another_zone(place: Path) -> None:
-    azure = Azure(lifecycle.start("zones", profile="quiet", time_scale=0.0), place / "run")
-    host = azure.machine("vm2", "2")
-    disk = azure.disk(Disk(name="lrs", sku="Premium_LRS", size_gib=64, zone="1"))
-    with pytest.raises(HttpResponseError, match=r"VM zone: '2'. Disk zone: '1'"):
-        azure.attach("vm2", disk)
-    with Connection(host) as connection:
-        assert machine_disks.by_lun(connection) == {}
+        azure.detach("vm2", disk)
+        zonal = azure.disk(Disk(name="lrs", sku="Premium_LRS", size_gib=64, zone="1"))
+        with pytest.raises(HttpResponseError, match=r"VM zone: '2'. Disk zone: '1'"):
+            azure.attach("vm2", zonal)
+        assert machine_disks.by_lun(second) == {}
 
 
 def test_truth_has_what_the_trials_met(place: Path) -> None:
@@ -152,7 +147,7 @@ def test_an_emulator_dies_with_its_owner(place: Path) -> None:
     assert lifecycle.status() == []
 
 
-def test_a_killed_emulator_leaves_no_process_and_is_resumed(place: Path) -> None:
+def test_a_killed_emulator_leaves_no_process_and_is_resumed_or_stopped(place: Path) -> None:
     azure = Azure(lifecycle.start("hurt", profile="quiet", seed=9, time_scale=0.0), place / "run")
     host, disk = azure.machine("vm1", "1"), azure.disk()
     azure.attach("vm1", disk)
@@ -179,8 +174,13 @@ def test_a_killed_emulator_leaves_no_process_and_is_resumed(place: Path) -> None
         assert connection.check("cat note") == b"kept\n"
         assert fio(connection, 0, *VERIFY)["error"] == 0
 
+    os.kill(again.pid, signal.SIGKILL)  # a dead one can be stopped
+    assert soon(lambda: not folders.is_running(again.folder))
+    lifecycle.stop("hurt")
+    assert not again.folder.exists()
 
-def test_state_is_kept_when_asked(place: Path) -> None:
+
+def test_state_is_kept_when_asked_and_told_when_it_is_broken(place: Path) -> None:
     azure = Azure(lifecycle.start("kept", seed=3, time_scale=0.0), place / "run")
     azure.disk()
     lifecycle.stop("kept", keep_state=True)
@@ -189,21 +189,11 @@ def test_state_is_kept_when_asked(place: Path) -> None:
         lifecycle.start("kept", seed=4)
     lifecycle.start("kept", time_scale=0.0)
     assert azure.clients.compute.disks.get("tests", "disk").disk_size_gb == 64
-
-
-def test_a_dead_emulator_can_be_stopped(place: Path) -> None:
-    connection = lifecycle.start("dead", time_scale=0.0)
-    os.kill(connection.pid, signal.SIGKILL)
-    assert soon(lambda: not folders.is_running(connection.folder))
-    lifecycle.stop("dead")
-    assert not connection.folder.exists()
-
-
-def test_a_name_in_use_is_refused(place: Path) -> None:
-    connection = lifecycle.start("once", time_scale=0.0)
-    with pytest.raises(UsageError, match="'once' is running already"):
-        lifecycle.start("once")
-    assert lifecycle.connect("once") == connection  # the first one is not hurt
+    lifecycle.stop("kept", keep_state=True)
+    (azure.emulator.folder / "backend.json").write_text("{")
+    with pytest.raises(DiskbookError, match=r"backend.json: the emulator's state cannot be read"):
+        lifecycle.start("kept")
+    assert azure.emulator.folder.exists()  # what is left is not thrown away
 
 
 def test_of_two_starts_at_once_one_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,8 +257,11 @@ def test_a_long_path_is_refused(place: Path) -> None:
         lifecycle.start("long", folder=place / ("x" * 90))
 
 
-def test_unknown_names_are_told_with_the_nearest(place: Path) -> None:
-    lifecycle.start("zones", time_scale=0.0)
+def test_a_name_in_use_and_unknown_ones_are_refused_and_secrets_are_for_the_user_alone(place: Path) -> None:
+    connection = lifecycle.start("zones", time_scale=0.0)
+    with pytest.raises(UsageError, match="'zones' is running already"):
+        lifecycle.start("zones")
+    assert lifecycle.connect("zones") == connection  # the first one is not hurt
     with pytest.raises(UsageError, match="no emulator 'zone'; did you mean 'zones'"):
         lifecycle.connect("zone")
     with pytest.raises(UsageError, match="no emulator profile 'defualt'; did you mean 'default'"):
@@ -276,10 +269,10 @@ def test_unknown_names_are_told_with_the_nearest(place: Path) -> None:
     with pytest.raises(UsageError, match="cannot be an emulator's name"):
         lifecycle.start("../evil")
     assert [one.name for one in lifecycle.status()] == ["zones"]
+    _secrets_are_for_the_user_alone(connection)
 
 
-def test_secrets_are_for_the_user_alone(place: Path) -> None:
-    connection = lifecycle.start("secret", time_scale=0.0)
+def _secrets_are_for_the_user_alone(connection: lifecycle.Connection) -> None:
     assert (connection.folder.stat().st_mode & 0o077, folders.home().stat().st_mode & 0o077) == (0, 0)
     for path in ("connection.json", "config.json", "tls/key.pem"):
         assert (connection.folder / path).stat().st_mode & 0o077 == 0
@@ -288,18 +281,9 @@ def test_secrets_are_for_the_user_alone(place: Path) -> None:
     home.chmod(0o777)
     try:
         with pytest.raises(UsageError, match="is not yours alone"):
-            lifecycle.connect("secret")
+            lifecycle.connect("zones")
     finally:
         home.chmod(0o700)
-
-
-def test_a_broken_state_is_told(place: Path) -> None:
-    connection = lifecycle.start("broken", time_scale=0.0)
-    lifecycle.stop("broken", keep_state=True)
-    (connection.folder / "backend.json").write_text("{")
-    with pytest.raises(DiskbookError, match=r"backend.json: the emulator's state cannot be read"):
-        lifecycle.start("broken")
-    assert connection.folder.exists()  # what is left is not thrown away
 
 
 def test_an_emulator_of_an_earlier_version_is_known(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,17 +180,12 @@ def test_failed_trials_are_told_and_tried_once_more(tiny: Run) -> None:
     assert sorted(table[table.status == "ok"].trial) == [reads[1]["trial"], reads[3]["trial"]]
 
 
-def test_a_prefill_that_failed_is_done_anew(tiny: Run) -> None:
-    break_fio(tiny, prefill="1) fail 'no such device' ;;")
+def test_a_prefill_that_failed_is_done_anew_and_a_block_of_failures_is_repeated(tiny: Run) -> None:
+    trials = {"read": "1|2) fail 'no luck' ;;", "write": "1|2) fail 'no luck either' ;;"}
+    break_fio(tiny, prefill="1) fail 'no such device' ;;", **trials)
     with pytest.raises(DiskbookError, match=r"prefill of lrs: fio failed with .no such device"):
         stages.benchmark(tiny)
     assert not events(tiny, "trial")
-    stages.benchmark(tiny)
-    assert [row["status"] for row in events(tiny, "trial")] == ["ok", "ok"]
-
-
-def test_a_block_of_failures_ends_the_run_and_is_repeated(tiny: Run) -> None:
-    break_fio(tiny, read="1|2) fail 'no luck' ;;", write="1|2) fail 'no luck either' ;;")
     with pytest.raises(DiskbookError, match=r"no trial of block 1 succeeded; .*fio failed with .no luck"):
         stages.benchmark(tiny)
     assert not events(tiny, "block", status="complete")
@@ -379,22 +374,24 @@ def test_a_killed_run_goes_on_with_the_same_machines(kept: Run, place: Path) -> 
     assert_block_two_was_repeated_whole(kept, killed)
 
 
-def test_a_trial_that_ended_without_its_client_is_not_lost(kept: Run) -> None:
-    kill_in_second_block(kept, "p002")
-    stages.benchmark(kept)  # it was the last of its block
-    assert [row["status"] for row in events(kept, "block")] == ["begun", "complete"] * 2
-    assert_each_trial_is_of_its_time(kept)
-    assert set(tables.build(kept).trials.status) == {"ok"}
-    assert len(events(kept, "trial")) == 4
+@pytest.mark.parametrize("tiny", ["full"], indirect=True)
+def test_a_trial_that_ended_without_its_client_is_not_lost(tiny: Run) -> None:
+    kill_in_second_block(tiny, "p002")
+    stages.benchmark(tiny)  # it was the last of its block
+    assert [row["status"] for row in events(tiny, "block")] == ["begun", "complete"] * 2
+    assert_each_trial_is_of_its_time(tiny)
+    assert set(tables.build(tiny).trials.status) == {"ok"}
+    assert len(events(tiny, "trial")) == 4
 
 
-def test_what_a_cut_block_has_measured_is_kept_beside_its_repetition(kept: Run) -> None:
-    kill_in_second_block(kept, "p001")
-    stages.benchmark(kept)
-    lost, *again = events(kept, "trial", block=2)
+@pytest.mark.parametrize("tiny", ["full"], indirect=True)
+def test_what_a_cut_block_has_measured_is_kept_beside_its_repetition(tiny: Run) -> None:
+    kill_in_second_block(tiny, "p001")
+    stages.benchmark(tiny)
+    lost, *again = events(tiny, "trial", block=2)
     assert [(row["position"], row["attempt"]) for row in (lost, *again)] == [(1, 1), (1, 2), (2, 1)]
-    assert_each_trial_is_of_its_time(kept)
-    table = tables.build(kept).trials.set_index("trial")
+    assert_each_trial_is_of_its_time(tiny)
+    table = tables.build(tiny).trials.set_index("trial")
     assert table.status[lost["trial"]] == "incomplete_block"
     assert sorted(table.status) == ["incomplete_block"] + ["ok"] * 4
 

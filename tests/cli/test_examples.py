@@ -1,6 +1,6 @@
 """Every example at the end of a command's help is executed, in the order of the commands' names.
 
-As typed, on some trials of a sample and in a folder of its own. What would take minutes, or needs Azure, is
+As typed, on some trials of a sample, in a temporary folder. What would take minutes, or needs Azure, is
 begun for real and stopped short: the stages of `run` and the notebook of `report` are not executed, emulators
 are not started, `sample` and `record` not made. A device is a file, read for 5 times 0.2 s.
 """

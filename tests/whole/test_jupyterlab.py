@@ -1,6 +1,6 @@
 """Notebooks in JupyterLab, as a reader opens it: Run All ends without an error, and a picture is kept.
 
-`make docs` runs every notebook; without DISKBOOK_EVERY_NOTEBOOK it is one. Pictures go to
+`make docs` runs every notebook; without DISKBOOK_EVERY_NOTEBOOK it is the overview. Pictures go to
 $DISKBOOK_PICTURES, where that is set.
 """
 
@@ -28,7 +28,7 @@ from support.browser import Browser, Page
 pytestmark = [pytest.mark.whole, pytest.mark.emulator]
 
 EVERY = "DISKBOOK_EVERY_NOTEBOOK" in os.environ
-NOTEBOOKS = sorted(path.name for path in paths.NOTEBOOKS.glob("*.ipynb")) if EVERY else ["9-pool.ipynb"]
+NOTEBOOKS = sorted(path.name for path in paths.NOTEBOOKS.glob("*.ipynb")) if EVERY else ["0-overview.ipynb"]
 DEADLINE_S = 300.0
 SETTINGS = (
     "--no-browser",
@@ -64,11 +64,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copies of the notebooks and of the runs that they read; three notebooks are told which."""
     folder = tmp_path_factory.mktemp("lab")
     (runs := folder / "runs").mkdir()
-    again = [str(path) for path in run_copies.copies(runs, 3)]
-    set_parameters: dict[str, dict[str, Any]] = {"9-pool.ipynb": {"runs": again}}
-    if EVERY:
-        set_parameters["6-compare-runs.ipynb"] = {"runs": again[:2]}
-        set_parameters["8-campaign.ipynb"] = {"batch": str(_other_runs(runs))}
+    for sample in paths.RUNS.glob("sample-*"):
+        shutil.copytree(sample, runs / sample.name)
+    set_parameters = _other_runs(runs) if EVERY else {}
     for name in NOTEBOOKS:
         content = json.loads((paths.NOTEBOOKS / name).read_text("utf-8"))
         tagged = [cell for cell in content["cells"] if "parameters" in cell["metadata"].get("tags", [])]
@@ -81,10 +79,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _other_runs(runs: Path) -> Path:
-    """Make what notebooks other than that of a pool read; return the folder of a batch."""
-    for sample in paths.RUNS.glob("sample-*"):
-        shutil.copytree(sample, runs / sample.name)
+def _other_runs(runs: Path) -> dict[str, dict[str, Any]]:
+    """Make what notebooks read besides the samples; return the parameters that name it, by notebook."""
+    again = [str(path) for path in run_copies.copies(runs, 3)]
     small = synthetic.every_block()
     local = small.scenario.model_copy(update={"analysis": "local-disk"})
     synthetic.run_folder(runs / "local-disk", scenario=small.model_copy(update={"scenario": local}))
@@ -92,7 +89,11 @@ def _other_runs(runs: Path) -> Path:
         patch.setenv("DISKBOOK_RUNS", str(runs))
         batch, _, _ = campaigns.half_done(runs)
         importing.make([str(Path(__file__).parents[1] / "samples" / "fio")], "imported")
-    return batch
+    return {
+        "6-compare-runs.ipynb": {"runs": again[:2]},
+        "8-campaign.ipynb": {"batch": str(batch)},
+        "9-pool.ipynb": {"runs": again},
+    }
 
 
 @pytest.fixture(scope="module")

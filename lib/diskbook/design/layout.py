@@ -10,7 +10,7 @@ REGION_BYTES = 256 * MIB
 
 
 ATTEMPTS = 2
-"""Attempts at a trial; each that needs a region where nobody wrote gets one of its own."""
+"""Attempts at a trial; each that needs a region where nobody wrote gets another one."""
 
 
 def _loads(scenario: Scenario, place: str) -> list[Workload]:
@@ -46,6 +46,6 @@ def unwritten_offset(scenario: Scenario, disk: str) -> int:
 
 
 def unwritten_bytes(scenario: Scenario, disk: str) -> int:
-    """Return the room for a region of its own for each attempt of those trials on a disk."""
+    """Return the room that those trials need on a disk, with another region for each attempt."""
     loads = [load for load in _loads(scenario, disk) if load.region == "unwritten"]
     return ATTEMPTS * scenario.design.repeats * sum(load.blocks * load.working_set_bytes for load in loads)

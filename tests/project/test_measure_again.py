@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from checks.bench_emulator import BUSY_CORES
+from diskbook.facts import paths
 from support.disturbance import OtherLoad
 from support.measure_again import SECOND_TRY, WANTED
 
@@ -117,6 +118,18 @@ def test_continuous_integration_tries_a_failed_test_again_and_lists_it(
     assert "1 failed, 2 passed" in out and "FAILED test_it.py::test_wrong" in out, out
     listed = out.partition(SECOND_TRY)[2]
     assert "test_it.py::test_load_sensitive" in listed and "assert 1 == 2" in listed, out
+
+
+def test_a_test_that_may_start_no_process_is_tried_again_too(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "from pathlib import Path\n\ndef test_it(tmp_path):\n    made = Path(__file__).with_name('made')\n"
+        "    again = made.exists()\n    made.touch()\n    assert again\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), WANTED: "1"}
+    options = ("-p", "conftest", "-c", str(paths.ROOT / "pyproject.toml"), "--rootdir=.")
+    command = [sys.executable, "-m", "pytest", "-n0", *options, "test_it.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert "1 passed" in done.stdout and SECOND_TRY in done.stdout, done.stdout + done.stderr
 
 
 def test_our_own_load_is_not_that_of_others() -> None:

@@ -73,6 +73,7 @@ class MeasureAgain:
 
     def _second_try(self, item: pytest.Item, reports: list[pytest.TestReport]) -> None:
         """Try a failed test again in a new process; where it passes, keep how it failed for the list."""
+        item.add_marker("emulator")  # unmarked ones may start no process, and this starts one for it
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         environment[WANTED] = ""
         command = [sys.executable, "-m", "pytest", "-n0", "--rootdir", str(item.config.rootpath), item.nodeid]

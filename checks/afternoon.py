@@ -12,19 +12,12 @@ from diskbook.measure.plan import sample_size
 from diskbook.stats import power
 
 PAGE = paths.ROOT / "docs" / "how-to" / "measure-zrs.md"
-BEGIN, END = "<!-- made by make format: begin -->", "<!-- made by make format: end -->"
 REPLICATES = (1, 3, 5)
 COLUMNS = (
     *("Replicates", "Time", "USD", "vCPUs", "Addresses"),
     *("These disks", "Disks like these", "With slow pairs"),
 )
 SCENARIOS = ("zone-disks", "shared-zrs")
-
-
-def with_table(page: str) -> str:
-    """Return the page with its table made again."""
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{rest.partition(END)[2]}"
 
 
 def table() -> str:

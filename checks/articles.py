@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from checks import page_head
+from checks import markdown, page_head
 from diskbook.clusters.analysis.nested import verdicts
 from diskbook.design import scenario_file
 from diskbook.design.model import Scenario
@@ -87,6 +87,4 @@ def _link(path: Path, words: str) -> str:
 
 
 def _table(lines: list[dict[str, str]]) -> str:
-    names = list(lines[0])
-    head = [f"| {' | '.join(names)} |", f"|{'|'.join('---' for _ in names)}|"]
-    return "\n".join([*head, *(f"| {' | '.join(line.values())} |" for line in lines)]) + "\n"
+    return markdown(list(lines[0]), [list(line.values()) for line in lines]) + "\n"

@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator
 
+from checks import markdown
 from checks.azure_rules_table import RULES, SECTIONS, Rule
 from diskbook.facts import paths
 
@@ -38,9 +39,7 @@ def page() -> str:
 
 def _sections() -> Iterator[str]:
     for title, rules in SECTIONS.items():
-        yield from ("", f"## {title}", "")
-        for row in ((*COLUMNS, *MORE), ("---",) * (len(COLUMNS) + len(MORE)), *map(_row, rules)):
-            yield f"| {' | '.join(row)} |"
+        yield from ("", f"## {title}", "", markdown((*COLUMNS, *MORE), map(_row, rules)))
 
 
 def _row(rule: Rule) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from checks import campaign_requests as requests
+from checks import campaign_requests as requests, markdown
 from checks.campaign_requests import RESOURCE_MANAGER, Bucket, Requests
 from diskbook.batch import price as prices
 from diskbook.batch.batch_run import Asked, Item
@@ -33,7 +33,6 @@ from diskbook.measure.plan import sample_size
 
 PAGE = paths.ROOT / "docs" / "how-to" / "campaign.md"
 BATCH = paths.ROOT / "docs" / "how-to" / "campaign.toml"
-BEGIN, END = "<!-- numbers: made by make format -->\n", "<!-- end of numbers -->\n"
 REGION = "scenario.region"
 MINUTE_S = 60.0
 
@@ -172,13 +171,7 @@ def _parts(name: str, preset: str, regions: Sequence[str]) -> Iterator[Part]:
 
 
 def tables(campaign: Campaign) -> str:
-    parts = [
-        _whole(campaign),
-        _by_scenario(campaign),
-        _buckets(campaign),
-        _regions(campaign),
-    ]
-    return "\n".join(parts)
+    return "\n\n".join(part(campaign) for part in (_whole, _by_scenario, _buckets, _regions))
 
 
 def _whole(campaign: Campaign) -> str:
@@ -188,7 +181,7 @@ def _whole(campaign: Campaign) -> str:
         f"all {_regions_of(campaign)} regions",
         f"the {_regions_of(campaign.allowed)} that it takes so far",
     ]
-    return _table(["", *heads], [[words, *(column[words] for column in columns)] for words in columns[0]])
+    return markdown(["", *heads], [[words, *(column[words] for column in columns)] for words in columns[0]])
 
 
 def _of_whole(campaign: Campaign) -> dict[str, str]:
@@ -234,7 +227,7 @@ def _by_scenario(campaign: Campaign) -> str:
     for part in campaign.parts:
         by_name.setdefault(part.scenario.name, []).append(part)
     rows = [_one_run(parts) for parts in by_name.values()]
-    return _table(list(rows[0]), [list(row.values()) for row in rows])
+    return markdown(list(rows[0]), [list(row.values()) for row in rows])
 
 
 def _one_run(parts: Sequence[Part]) -> dict[str, str]:
@@ -261,7 +254,7 @@ def _buckets(campaign: Campaign) -> str:
         *("Bucket", "of", "holds", "refilled a minute", "drawn by a run in a minute, at most"),
         *("runs that fit into a minute", "of this batch, at most"),
     ]
-    return _table(heads, [*_compute_buckets(campaign), *_manager_buckets(campaign)])
+    return markdown(heads, [*_compute_buckets(campaign), *_manager_buckets(campaign)])
 
 
 def _compute_buckets(campaign: Campaign) -> Iterator[list[str]]:
@@ -309,7 +302,7 @@ def _regions(campaign: Campaign) -> str:
     for name in dict.fromkeys(part.region for part in campaign.parts):
         alike.setdefault(_of_region(campaign, name), []).append(name)
     heads = ["Regions", "zones", "Premium ZRS", "the batch takes them", "prices", "USD, each"]
-    return _table(heads, [[", ".join(names), *facts] for facts, names in alike.items()])
+    return markdown(heads, [[", ".join(names), *facts] for facts, names in alike.items()])
 
 
 def _of_region(campaign: Campaign, name: str) -> tuple[str, ...]:
@@ -346,14 +339,3 @@ def _priced(parts: Iterable[Part]) -> str:
         f"{elsewhere} of the dearest other region" if elsewhere else "",
     ]
     return ", ".join(filter(None, words))
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def with_tables(page: str, made: str) -> str:
-    """Put the tables in the place of those that the page has."""
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n{made}\n{END}{rest.partition(END)[2]}"

@@ -16,7 +16,6 @@ from diskbook.facts import catalog, paths
 from diskbook.facts.units import KIB, MB, MIB
 
 PAGE = paths.ROOT / "docs/how-to/choose.md"
-BEGIN, END = "<!-- caps: made by make format -->\n", "<!-- end of caps -->\n"
 _HIT = 0.05
 _PUBLIC = paths.REFERENCE / "public"
 
@@ -92,9 +91,9 @@ def _read(name: str) -> Iterator[dict[str, str]]:
         yield from csv.DictReader(file)
 
 
-def with_table(page: str) -> str:
-    """Put the table in the place of the one that the page has."""
-    lines = ["", "| data set | what | seen | predicted | |", "|---|---|---:|---:|---|"]
+def table() -> str:
+    """What was seen beside what the tables predict, and how many are hits."""
+    lines = ["| data set | what | seen | predicted | |", "|---|---|---:|---:|---|"]
     hits = total = 0
     for row in rows():
         predicted = "unknown" if row.predicted is None else f"{row.predicted:,.0f} {row.unit}"
@@ -102,6 +101,5 @@ def with_table(page: str) -> str:
             f"| {row.dataset} | {row.what} | {row.seen:,.0f} {row.unit} | {predicted} | {row.verdict} |"
         )
         hits, total = hits + (row.verdict == "hit"), total + 1
-    lines += ["", f"{hits} of {total} are hits: within {100 * _HIT:.0f} % of what was predicted.", ""]
-    before, _, rest = page.partition(BEGIN)
-    return before + BEGIN + "\n".join(lines) + "\n" + END + rest.partition(END)[2]
+    lines += ["", f"{hits} of {total} are hits: within {100 * _HIT:.0f} % of what was predicted."]
+    return "\n".join(lines)

@@ -7,7 +7,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from checks import page_head
+from checks import markdown, page_head
 from diskbook.facts import paths
 
 PAGE = paths.ROOT / "docs" / "reference" / "formats.md"
@@ -33,8 +33,7 @@ ROWS = tuple(Row(**row) for row in csv.DictReader(TABLE.read_text("utf-8").split
 
 
 def page() -> str:
-    cells = [COLUMNS, ("---",) * len(COLUMNS), *map(_cells, ROWS)]
-    return _HEAD + "".join(f"| {' | '.join(row)} |\n" for row in cells)
+    return f"{_HEAD}{markdown(COLUMNS, map(_cells, ROWS))}\n"
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from diskbook.facts import paths
 
 PACKAGE = paths.ROOT / "lib/diskbook"
 GUIDE = paths.ROOT / "CONTRIBUTING.md"
-BEGIN, END = "<!-- house: made by make format -->\n", "<!-- end of house -->\n"
 
 
-def layers(pyproject: str) -> list[list[str]]:
+def layers() -> list[list[str]]:
     """Packages of each layer, top first, from the contract that import-linter enforces."""
+    pyproject = (paths.ROOT / "pyproject.toml").read_text("utf-8")
     contracts = tomllib.loads(pyproject)["tool"]["importlinter"]["contracts"]
     stair = next(contract for contract in contracts if contract["type"] == "layers")
     return [layer.replace(":", "|").replace(" ", "").split("|") for layer in stair["layers"]]
@@ -28,15 +28,9 @@ def purpose(package: Path, name: str) -> str:
     return text.split("\n")[0]
 
 
-def picture(stair: list[list[str]], package: Path = PACKAGE) -> str:
+def picture(stair: list[list[str]]) -> str:
     """Draw the layers as a text block, a step each; siblings on one step do not import each other."""
     width = max(len(name) for layer in stair for name in layer)
     step = "+-" + "-" * width + "-+\n"
-    rows = ("".join(f"| {name:<{width}} | {purpose(package, name)}\n" for name in layer) for layer in stair)
-    return f"{BEGIN}```text\n{step}{step.join(rows)}{step}```\n{END}"
-
-
-def with_picture(guide: str, drawn: str) -> str:
-    """Put the picture in the place of the one that the guide has."""
-    before, _, rest = guide.partition(BEGIN)
-    return before + drawn + rest.partition(END)[2]
+    rows = ("".join(f"| {name:<{width}} | {purpose(PACKAGE, name)}\n" for name in layer) for layer in stair)
+    return f"```text\n{step}{step.join(rows)}{step}```"

@@ -22,31 +22,34 @@ from checks import (
 from diskbook.facts import paths
 from diskbook.importing.answers import post, questions
 
-
-def _house(page: str) -> str:
-    return house.with_picture(
-        page, house.picture(house.layers((paths.ROOT / "pyproject.toml").read_text("utf-8")))
-    )
-
-
-PAGES: Mapping[Path, Callable[[str], str]] = {
-    house.GUIDE: _house,
-    articles.PAGE: lambda _: articles.page(),
-    protocol.PAGE: lambda page: protocol.with_points(page, protocol.points()),
-    formats.PAGE: lambda _: formats.page(),
-    azure_rules.PAGE: lambda _: azure_rules.page(),
-    afternoon.PAGE: afternoon.with_table,
-    documents.PAGE: lambda _: documents.page(),
-    choose_caps.PAGE: choose_caps.with_table,
-    campaign.PAGE: lambda page: campaign.with_tables(page, campaign.tables(campaign.read())),
+WHOLE: Mapping[Path, Callable[[], str]] = {
+    articles.PAGE: articles.page,
+    formats.PAGE: formats.page,
+    azure_rules.PAGE: azure_rules.page,
+    documents.PAGE: documents.page,
 }
-"""Each page, and what makes it of the page as it is."""
+PARTS: Mapping[Path, Callable[[], str]] = {
+    house.GUIDE: lambda: house.picture(house.layers()),
+    protocol.PAGE: protocol.points,
+    afternoon.PAGE: afternoon.table,
+    choose_caps.PAGE: choose_caps.table,
+    campaign.PAGE: lambda: campaign.tables(campaign.read()),
+    **reference_pages.PAGES,
+}
+BEGIN, END = "<!-- made by make format: begin -->", "<!-- made by make format: end -->"
+
+
+def made(path: Path) -> str:
+    """Return a page as it has to be now."""
+    if path in WHOLE:
+        return WHOLE[path]()
+    before, _, rest = path.read_text("utf-8").partition(BEGIN)
+    return f"{before}{BEGIN}\n\n{PARTS[path]().strip()}\n\n{END}{rest.partition(END)[2]}"
+
 
 if __name__ == "__main__":
-    for path, make in PAGES.items():
-        path.write_text(make(path.read_text("utf-8")), "utf-8")
-    for path in reference_pages.PAGES:
-        path.write_text(reference_pages.with_tables(path), "utf-8")
+    for path in (*WHOLE, *PARTS):
+        path.write_text(made(path), "utf-8")
     limits_data.write()
     for answer in questions.every():
         for name, content in post.files(answer).items():

@@ -1,27 +1,25 @@
-"""Write the reference pages of scenario keys, table columns and emulator profiles.
+"""Tables of the reference pages of scenario keys, table columns and emulator profiles.
 
 They come from the models that read scenarios, from the tables' schema, and from the profiles.
 
-`make format` writes them; a test compares. Meanings are in
-checks/meanings.toml.
+Meanings are in checks/meanings.toml.
 """
 
 import tomllib
 import types
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from checks import markdown
 from diskbook.design import schema
 from diskbook.design.model import Scenario
 from diskbook.facts import paths
 
 FOLDER = paths.ROOT / "docs" / "reference"
 MEANINGS = paths.ROOT / "checks" / "meanings.toml"
-BEGIN, END = "<!-- made by make format: begin -->\n", "<!-- made by make format: end -->\n"
 _KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 _LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below", "multiple_of": "multiple of"}
 _UNITS = {"": "", "1/s": "per second", "10^6 bytes/s": "MB/s"}
@@ -122,10 +120,9 @@ def _columns(table: schema.Table) -> Iterator[str]:
 
 def profiles() -> str:
     """One row per profile of the emulator."""
-    rows = ["| Profile | What it plays |", "|---|---|"]
-    for path in sorted(paths.PROFILES.glob("*.toml")):
-        rows.append(f"| `{path.stem}` | {tomllib.loads(path.read_text('utf-8'))['description']} |")
-    return "\n".join(rows) + "\n"
+    played = {path: tomllib.loads(path.read_text("utf-8")) for path in sorted(paths.PROFILES.glob("*.toml"))}
+    rows = [(f"`{path.stem}`", profile["description"]) for path, profile in played.items()]
+    return markdown(("Profile", "What it plays"), rows)
 
 
 PAGES = {
@@ -133,9 +130,3 @@ PAGES = {
     FOLDER / "run-folder.md": columns,
     FOLDER / "profiles.md": profiles,
 }
-
-
-def with_tables(path: Path) -> str:
-    """Return the page with fresh tables between its two marks."""
-    before, _, rest = path.read_text("utf-8").partition(BEGIN)
-    return f"{before}{BEGIN}\n{PAGES[path]()}\n{END}{rest.partition(END)[2]}"

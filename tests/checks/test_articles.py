@@ -11,11 +11,6 @@ from diskbook.facts import paths
 
 
 @pytest.mark.long
-def test_the_page_is_up_to_date() -> None:
-    assert articles.PAGE.read_text("utf-8") == articles.page(), "make format writes it"
-
-
-@pytest.mark.long
 def test_every_article_has_a_scenario_and_a_notebook() -> None:
     scenarios = articles.scenarios()
     rows = articles.rows(scenarios)

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from checks import formats as formats_page
 from checks.formats import FLAGGED, READ, REFUSED, ROWS, Row
 from diskbook.importing import formats, table
 from diskbook.tools.record import Parsed, UnusableError
@@ -132,10 +131,6 @@ CASES: dict[str, bytes] = {
     "any other text": b"hello",
     "empty file": b"\x00\x00",
 }
-
-
-def test_the_page_is_up_to_date() -> None:
-    assert formats_page.PAGE.read_text("utf-8") == formats_page.page(), "make format writes it again"
 
 
 def test_every_row_has_an_example() -> None:

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from checks import house
-from diskbook.facts import paths
-
-PYPROJECT = (paths.ROOT / "pyproject.toml").read_text("utf-8")
-
-
-def test_the_guide_shows_the_house_as_it_is() -> None:
-    guide = house.GUIDE.read_text("utf-8")
-    assert house.with_picture(guide, house.picture(house.layers(PYPROJECT))) == guide
 
 
 def test_every_package_has_its_step_and_says_what_it_is_for() -> None:
-    names = [name for layer in house.layers(PYPROJECT) for name in layer]
+    names = [name for layer in house.layers() for name in layer]
     packages = {path.parent.name for path in house.PACKAGE.glob("*/__init__.py")}
     modules = {path.stem for path in house.PACKAGE.glob("*.py")} - {"__init__"}
     assert len(names) == len(set(names)) and set(names) == packages | modules
@@ -22,6 +14,6 @@ def test_every_package_has_its_step_and_says_what_it_is_for() -> None:
 
 
 def test_a_new_layer_changes_the_picture() -> None:
-    stair = house.layers(PYPROJECT)
+    stair = house.layers()
     assert house.picture(stair[1:]) != house.picture(stair)
     assert "| cloud " in house.picture([["cloud"]]) and "| facts" not in house.picture([["cloud"]])

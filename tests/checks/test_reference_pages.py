@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from checks import reference_pages
-
-
-@pytest.mark.parametrize("path", reference_pages.PAGES, ids=lambda path: path.name)
-def test_a_page_is_up_to_date(path: Path) -> None:
-    assert path.read_text("utf-8") == reference_pages.with_tables(path), "make format writes it"
 
 
 def test_every_key_and_column_has_a_meaning_and_no_other() -> None:

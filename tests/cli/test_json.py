@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from checks import documents as page
 from diskbook import cli
 from diskbook.cli import documents
 from support import fio_documents
@@ -64,7 +63,3 @@ def test_a_number_has_ten_digits() -> None:
 def test_an_error_stays_a_sentence() -> None:
     done = CliRunner().invoke(cli.cli, ["why", "sample-zone-disk", "--json"])
     assert done.stdout == "" and "did you mean 'sample-zone-disks'" in str(done.exception)
-
-
-def test_the_page_is_current() -> None:
-    assert page.PAGE.read_text("utf-8") == page.page()

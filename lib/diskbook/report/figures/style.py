@@ -189,7 +189,7 @@ class Picture:
 
     `data` holds the numbers drawn; all words are written from them. `caption` has one or two sentences,
     `alt` says in one what is seen, `description` has all numbers in words. `again` draws it once more, for
-    the width that is set then (`drawn_at`).
+    a width in pixels.
     """
 
     slug: str
@@ -201,7 +201,7 @@ class Picture:
     provenance: str
     run: str
     description: str = ""
-    again: "Callable[[], Picture] | None" = field(default=None, repr=False, compare=False)
+    again: "Callable[[int], Figure] | None" = field(default=None, repr=False, compare=False)
 
     def at(self, pixels: int) -> "Picture":
         """Draw it again for a width in pixels, with the same words and numbers.
@@ -210,8 +210,7 @@ class Picture:
         """
         if self.again is None or pixels == self.width_px:
             return self
-        with drawn_at(pixels):
-            return replace(self, figure=self.again().figure)
+        return replace(self, figure=self.again(pixels))
 
     @property
     def width_px(self) -> int:
@@ -233,11 +232,16 @@ class Picture:
 
 
 def redrawable(draw: Callable[P, Picture]) -> Callable[P, Picture]:
-    """Let what a function draws be drawn again, for another width."""
+    """Let what a function draws be drawn again, once for each other width."""
 
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
-        return replace(draw(*args, **kwargs), again=functools.partial(draw, *args, **kwargs))
+        @functools.cache
+        def again(pixels: int) -> Figure:
+            with drawn_at(pixels):
+                return draw(*args, **kwargs).figure
+
+        return replace(draw(*args, **kwargs), again=again)
 
     return drawn
 

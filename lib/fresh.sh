@@ -109,6 +109,7 @@ enter() {  # root, command
     export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
     # shellcheck disable=SC2016
     apart bash -euc '
+        mount --bind "$1" "$1"  # a root that is a mount, as on a machine: findmnt tells what a file lies on
         mount -t proc proc "$1/proc"
         mount --rbind /sys "$1/sys"
         mount --rbind /dev "$1/dev"

@@ -149,13 +149,15 @@ def test_a_lease_without_a_length_gives_a_live_run_to_nobody(store: Address, len
 
 
 @pytest.mark.emulator
-def test_folders_that_are_nested_too_deeply_are_told(store: Address) -> None:
+def test_folders_that_are_nested_too_deeply_are_read_or_told(store: Address) -> None:
     place = plant(store, FILES) / records.FOLDER
     subprocess.run(["mkdir", "-p", f"{place}/{'d/' * 100}"], check=True)
     lease.read(LocalObjects(store / NAME))
     subprocess.run(["mkdir", "-p", f"{place}/{'d/' * 1500}"], check=True)
     try:
-        refused(store, "has folders nested too deeply")
+        lease.read(LocalObjects(store / NAME))  # as Python does from 3.12 on
+    except DiskbookError as error:
+        assert "has folders nested too deeply" in str(error)
     finally:  # as deep as that, no test would be cleared up after
         subprocess.run(["rm", "-r", str(place)], check=True)
 

@@ -166,8 +166,6 @@ def _question(
     words = measured.words(item.scenario, sentences.workload_words(item.scenario), key)
     if known:
         words = f"{words}; {measured.difference(known[0][1], now)}"
-    taken = {other for others in questions.values() for other, _ in others}
-    words = f"{words} ({row['direction']})" if words in taken else words
     known.append((words, now))
     return words
 

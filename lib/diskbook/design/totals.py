@@ -51,6 +51,14 @@ _NUMBERS = (
 )
 
 
+MIXED = "mixed ("
+
+
+def of_direction(words: str, direction: str) -> str:
+    """Words of one direction of a mixed load, "4K random read (30 % writes)"; others as they are."""
+    return words.replace(MIXED, f"{direction} (", 1)
+
+
 def trial_keys(*tables: pd.DataFrame) -> list[str]:
     """Columns of `TRIAL` that all these tables have; bins and series are of one run and do not name it."""
     return [name for name in TRIAL if all(name in table for table in tables)]

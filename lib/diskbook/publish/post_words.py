@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design import scenario_file
+from diskbook.design import scenario_file, totals
 from diskbook.design.held_rate import Start
 from diskbook.design.schema import EARLY
 from diskbook.design.vocabulary import WITHHELD, GateStatus, Provenance, Verdict
@@ -86,8 +86,10 @@ def what_words(row: sentences.Row, a: Analysed) -> str:
     if row["metric"] == "lat_mean_ms":
         item = a.scenario.workload_named(row["workload"])
         words = sentences.load_words(item, plain=sentences.is_plain(row))
-        return capital(words + (f" ({row['lat_start']})" if row.get("lat_start") else ""))
-    return capital(f"{sentences.METRIC_WORDS[row['metric']]} ({a.words[row['workload']]})")
+        words += f" ({row['lat_start']})" if row.get("lat_start") else ""
+    else:
+        words = f"{sentences.METRIC_WORDS[row['metric']]} ({a.words[row['workload']]})"
+    return capital(totals.of_direction(words, row["direction"]))
 
 
 def arm_words(name: str, a: Analysed) -> str:

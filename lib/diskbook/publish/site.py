@@ -17,7 +17,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from diskbook.design import schema
+from diskbook.design import schema, totals
 from diskbook.design.arm_words import label
 from diskbook.design.model import Scenario
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
@@ -238,7 +238,7 @@ def _estimate(row: Mapping[Any, Any], scenario: Scenario, loads: Mapping[str, st
     difference = (row["diff_ms"], row["diff_low_ms"], row["diff_high_ms"])
     return Estimate(
         what=capital(f"{METRICS.get(row['metric'], row['metric'])} of {arms}"),
-        load=f"{loads[row['workload']]}{_direction(row)}",
+        load=f"{totals.of_direction(loads[row['workload']], row['direction'])}",
         family=row["family"],
         value=quantities.change_and_difference(numbers, difference, row["level"]) if is_shown else "no ratio",
         scope=Scope(row["scope"]).words(row.get("nearest_zone") or ""),
@@ -247,11 +247,6 @@ def _estimate(row: Mapping[Any, Any], scenario: Scenario, loads: Mapping[str, st
         note=row["warnings"] or "",
         numbers=numbers if is_shown and not any(map(math.isnan, numbers)) else None,
     )
-
-
-def _direction(row: Mapping[Any, Any]) -> str:
-    """Which half of a mixed load it is about."""
-    return "" if row["direction"] in row["workload"] else f" ({row['direction']})"
 
 
 MARK = ".diskbook-site"

@@ -8,14 +8,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from diskbook.api import results
 from diskbook.design import scenario_file
+from diskbook.publish import post_words
 from diskbook.report import show
 from diskbook.report.analysis import write
 from diskbook.report.analysis.run import Analysis, analyse
-from diskbook.report.show import headlines, lead, locations
+from diskbook.report.comparing import measured
+from diskbook.report.show import headlines, lead, locations, sentences
 from diskbook.results import plan as plans
 from support import samples, synthetic
 
@@ -174,3 +177,46 @@ def test_what_it_ran_on(a: Analysis, provenance: str, words: str) -> None:
     other = dataclasses.replace(a, manifest={**a.manifest, "provenance": provenance})
     assert locations.ran_on(other) == words
     assert "emulator" not in headlines.said_of(provenance, "x")
+
+
+def mixed(a: Analysis) -> Analysis:
+    """The same analysis, as if its reads were those of a load with 30 % writes, which take twice as long."""
+    loads = [
+        load.model_copy(update={"write_pct": 30}) if load.name == "randread-qd1" else load
+        for load in a.scenario.workload
+    ]
+    other = dataclasses.replace(a, scenario=a.scenario.model_copy(update={"workload": tuple(loads)}))
+    table = a.comparisons[(a.comparisons["workload"] == "randread-qd1") & (a.comparisons["arm"] == "zrs-z1")]
+    writes = {"direction": "write", "verdict": "difference", "ratio": 2.0, "ci_low": 1.9, "ci_high": 2.1}
+    both = pd.concat([table, table.assign(**writes)], ignore_index=True)
+    other.__dict__["compared"] = dataclasses.replace(a.compared, table=both)
+    return other
+
+
+def test_the_answer_of_a_mixed_load_is_that_of_one_direction_and_the_other_stands_beside_it(
+    a: Analysis,
+) -> None:
+    other = mixed(a)
+    card = html.unescape(str(show.screen(other)))
+    assert "one 4K read among 30 % writes takes" in card and "mixed" not in card
+    assert "The writes beside them: +100 % (95 % CI 90 to 110 %)." in card
+    bars = re.findall(r"<span>([\d.]+ ms)</span>", card)
+    assert bars and all(value in other.headline for value in bars)  # those of the reads alone
+
+
+def test_reads_and_writes_of_a_mixed_load_are_told_apart_wherever_they_stand(a: Analysis) -> None:
+    other = mixed(a)
+    rows = {row["direction"]: row for row in other.comparisons.to_dict("records")}
+    for direction, row in rows.items():
+        name = f"{direction} (30 % writes)"
+        assert name in sentences.measured(row, other.scenario)
+        assert name in post_words.what_words(row, other).lower()
+        key = [str(row[column]) for column in measured.KEY]
+        assert name in measured.words(other.scenario, other.words, key)
+    claims = [lead.claim(row, other.scenario, other.labels) for row in rows.values()]
+    assert "among 30 % writes" in claims[0] and "among 70 % reads" in claims[1]
+    for shown in (show.headline_table(other), show.comparisons(other)):
+        text = html.unescape(str(shown))
+        assert "read (30 % writes)" in text and "write (30 % writes)" in text and "mixed (" not in text
+    drawn = other.ratios.description
+    assert "write (30 % writes)" in drawn and "mixed (" not in drawn

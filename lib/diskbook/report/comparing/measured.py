@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from diskbook.design import schema
+from diskbook.design import schema, totals
 from diskbook.design.arm_words import label
 from diskbook.design.model import Comparison, Scenario, Workload
 from diskbook.design.vocabulary import Provenance
@@ -62,8 +62,9 @@ def words(scenario: Scenario, loads: Mapping[str, str], key: Sequence[str]) -> s
 
     - `scenario`, `loads`: a scenario that has it, and its workloads in words (`sentences.workload_words`).
     """
-    arm, base, load, _, metric = key
-    return f"{loads[load]}: {label(scenario, arm)} / {label(scenario, base)}, {METRICS.get(metric, metric)}"
+    arm, base, load, direction, metric = key
+    load = totals.of_direction(loads[load], direction)
+    return f"{load}: {label(scenario, arm)} / {label(scenario, base)}, {METRICS.get(metric, metric)}"
 
 
 def matching(scenario: Scenario, key: Sequence[str]) -> Iterator[Comparison]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from diskbook.design.totals import of_direction
 from diskbook.design.vocabulary import WITHHELD, Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.quantities import many
@@ -137,7 +138,8 @@ def _axis(axes: Axes, lines: list[Any], looks: Mapping[str, style.ArmLook], word
 def _label(row: Mapping[str, Any], looks: Mapping[str, style.ArmLook], words: Mapping[str, str]) -> str:
     arm, base = looks[row["arm"]].label, looks[row["base_arm"]].label
     arms = f"{arm} / {base}" if len(arm) + len(base) <= LONGEST else f"{arm} /\n{base}"
-    return f"{words.get(row['workload'], row['workload'])}\n{arms}"
+    load = words.get(row["workload"], row["workload"])
+    return f"{of_direction(load, row.get('direction', 'mixed'))}\n{arms}"
 
 
 def _fitted_label(

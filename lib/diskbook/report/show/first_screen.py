@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from diskbook.design import totals
 from diskbook.design.vocabulary import Provenance, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import capital
@@ -14,6 +15,7 @@ from diskbook.report.show import headlines, lead, locations, sentences, tables
 from diskbook.report.show.analysed import Analysed
 from diskbook.report.show.html import Html, escaped, table
 from diskbook.results import manifest as manifests, plan as plans
+from diskbook.stats.protocol import KEYS
 
 MOST_BARS = 6
 _NUMBER = re.compile(r"[-+±]?\d[\d.,]*")
@@ -32,7 +34,7 @@ def screen(a: Analysed) -> Html:
     facts = ", ".join(filter(None, [f"Run {a.run.name}", f"{locations.dates(a)} UTC", *where]))
     parts = [
         f'<p class="question">{escaped(a.scenario.scenario.question)}</p>',
-        f'<p class="card-answer">{escaped(capital(a.headline))}.</p>',
+        f'<p class="card-answer">{escaped(capital(a.headline))}.{_other_direction(a)}</p>',
         _bars(row, a) if row is not None else "",
         f'<p class="facts">{escaped(facts)}</p>',
         f'<p class="facts">{escaped(locations.scope(row, a))}</p>',
@@ -40,12 +42,23 @@ def screen(a: Analysed) -> Html:
     return Html(f'<section class="card" aria-label="Answer">{"".join(parts)}</section>')
 
 
+def _other_direction(a: Analysed) -> str:
+    """What the other half of a mixed load shows, where the answer is about one."""
+    lines = headlines.of(a.comparisons, a.scenario)
+    same = [
+        f" The {row['direction']}s beside them: {lead.found(row)}."
+        for row in lines.others
+        if lines.lead and all(row[key] == lines.lead[key] for key in KEYS)
+    ]
+    return escaped("".join(same))
+
+
 def _bars(row: sentences.Row, a: Analysed) -> str:
     """A bar per arm of the headlines with the load and metric of the one that leads."""
     rows = headlines.of(a.comparisons, a.scenario).rows
     values: dict[str, float] = {}
     for other in (row, *rows):
-        if (other["workload"], other["metric"]) == (row["workload"], row["metric"]):
+        if all(other[key] == row[key] for key in ("workload", "direction", "metric")):
             pair = lead.levels_of_row(other, a.trials)
             values |= dict(zip((other["arm"], other["base_arm"]), pair, strict=True))
     known = [name for name in a.labels if not math.isnan(values.get(name, math.nan))][:MOST_BARS]
@@ -56,7 +69,7 @@ def _bars(row: sentences.Row, a: Analysed) -> str:
         for label, text, share in numbers
     )
     metric = "rate" if row["metric"] in lead.UNITS else "latency"
-    described = f"{a.words[row['workload']]}, {metric}: " + ", ".join(f"{x} {y}" for x, y, _ in numbers)
+    described = f"{_load(row, a)}, {metric}: " + ", ".join(f"{x} {y}" for x, y, _ in numbers)
     return f'<div class="bars" role="img" aria-label="{escaped(described)}">{bars}</div>' * bool(known)
 
 
@@ -95,8 +108,13 @@ def _floor(a: Analysed) -> str:
     row = next((row for row in controls if not math.isnan(row["ci_low"])), None)
     if row is None:
         return "How far two disks of one kind differ is not known: no control comparison has a number."
-    load = a.words[row["workload"]]
-    return f"Two disks of one kind differ by {lead.change_words(row)} under {load}: {row['verdict']}."
+    return (
+        f"Two disks of one kind differ by {lead.change_words(row)} under {_load(row, a)}: {row['verdict']}."
+    )
+
+
+def _load(row: sentences.Row, a: Analysed) -> str:
+    return totals.of_direction(a.words[row["workload"]], row["direction"])
 
 
 def _order(a: Analysed) -> str:
@@ -149,7 +167,7 @@ def _shown(row: sentences.Row, a: Analysed) -> dict[str, str]:
     family = "" if row["family"] == "headline" else f"{row['family']}: "
     return {
         "Arms": f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}",
-        "Load": a.words[row["workload"]],
+        "Load": _load(row, a),
         "First": value,
         "Second": base_value,
         "Change": "refused" if math.isnan(row["ratio"]) else lead.change_words(row),
@@ -168,4 +186,4 @@ def _reasons(rows: Iterable[sentences.Row], a: Analysed) -> Iterable[str]:
     for (row, reason), *more in groups.values():
         others = f", and {quantities.many(len(more), 'other')}" if more else ""
         arms = f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}"
-        yield f"{arms}, {a.words[row['workload']]}{others}: {reason}."
+        yield f"{arms}, {_load(row, a)}{others}: {reason}."

@@ -77,7 +77,7 @@ def sentence(a: Analysed) -> str:
 
 def of_row(row: sentences.Row, a: Analysed) -> str:
     """Say one comparison with both values, as fully as its words allow."""
-    end = _end(row)
+    end = found(row)
     for start in _starts(row, a):
         whole = headlines.said_of(a.provenance, f"{start}: {end}")
         if words(whole) <= MOST_WORDS:
@@ -104,7 +104,7 @@ def _starts(row: sentences.Row, a: Analysed) -> Iterator[str]:
 def _both(
     row: sentences.Row, a: Analysed, load: Workload, names: tuple[str, str], where: str, *, is_whole: bool
 ) -> str:
-    what, is_one = _load(load, is_plain=sentences.is_plain(row), is_whole=is_whole)
+    what, is_one = _load(load, row, is_whole=is_whole)
     is_rate = row["metric"] in UNITS
     verb = ("reaches" if is_one else "reach") if is_rate else ("takes" if is_one else "take")
     if row["metric"] in ("lat_p50_ms", "lat_p99_ms"):
@@ -116,7 +116,7 @@ def _both(
     return f"{what}{where} {verb} {value} {first} and {base_value} {second}"
 
 
-def _end(row: sentences.Row) -> str:
+def found(row: sentences.Row) -> str:
     """The change with its interval, and what it supports."""
     verdict, change = Verdict.of(row["verdict"]), change_words(row)
     if verdict in WITHHELD or math.isnan(row["ratio"]):
@@ -135,16 +135,21 @@ def change_words(row: sentences.Row) -> str:
     return quantities.change(row["ratio"], row["ci_low"], row["ci_high"], row["level"])
 
 
-def _load(load: Workload, *, is_plain: bool, is_whole: bool) -> tuple[str, bool]:
-    """A load as a subject, and whether it is singular: "one 4K write", "4K reads with 8 in flight"."""
-    kind = {0: "read", 100: "write"}.get(load.write_pct, "mixed I/O")
-    name = "commit" if load.sync == "fdatasync" and not is_plain else kind
+def _load(load: Workload, row: sentences.Row, *, is_whole: bool) -> tuple[str, bool]:
+    """What a row measured, and whether it is singular: "one 4K write", "4K reads with 8 in flight".
+
+    Of a mixed load it is one direction: "one 4K read among 30 % writes".
+    """
+    is_plain, direction = sentences.is_plain(row), row["direction"]
+    name = "commit" if load.sync == "fdatasync" and not is_plain else direction
     plain = "plain " if is_plain else ""
     size = f"{plain}{load.block_size // 1024}K"
+    others = {"read": f"{load.write_pct} % writes", "write": f"{100 - load.write_pct} % reads"}
+    among = f" among {others[direction]}" if 0 < load.write_pct < 100 and direction in others else ""
     if load.rate is None and load.outstanding == 1:
-        return f"one {size} {name}", True
+        return f"one {size} {name}{among}", True
     more = f" with {load.outstanding} in flight" if load.rate is None else f" at {load.rate:,.0f} IOPS"
-    return f"{size} {name}s{more * is_whole}", False
+    return f"{size} {name}s{among}{more * is_whole}", False
 
 
 def _arms(arm: str, base: str) -> tuple[str, str, str]:
@@ -179,7 +184,7 @@ def parts(row: sentences.Row, scenario: Scenario, labels: Mapping[str, str]) -> 
     names = _brief(arm), _brief(base)
     if names[0] == names[1]:
         names = arm, base
-    what, is_one = _load(load, is_plain=sentences.is_plain(row), is_whole=True)
+    what, is_one = _load(load, row, is_whole=True)
     if row["metric"] in ("lat_p50_ms", "lat_p99_ms"):
         what = f"{row['metric'][4:7]} of {what}"
     first, second = (name if name.startswith("from ") else f"on {name}" for name in names)

@@ -168,7 +168,7 @@ def _operation(item: Workload, *, plain: bool = False) -> str:
         return "commit"
     if item.sync == "dsync" and item.write_pct == 100:  # a read has nothing to write through
         return "write-through write"
-    return {0: "read", 100: "write"}.get(item.write_pct, f"mixed ({item.write_pct} % writes)")
+    return {0: "read", 100: "write"}.get(item.write_pct, f"{totals.MIXED}{item.write_pct} % writes)")
 
 
 def scope_words(row: Row, scenario: Scenario) -> str:
@@ -255,7 +255,7 @@ def measured(row: Row, scenario: Scenario) -> str:
     if row["metric"] != "lat_mean_ms":
         metric = METRIC_WORDS[row["metric"]]
         what = f"{metric} of {_arm(scenario, row['arm'])} ({_workload(item, plain=plain)})"
-    return what + _start(row)
+    return totals.of_direction(what, row["direction"]) + _start(row)
 
 
 def _start(row: Row) -> str:
@@ -393,9 +393,10 @@ def _narrowing(row: Row, comparisons: pd.DataFrame, scenario: Scenario) -> str:
 def _measured(row: Row, scenario: Scenario) -> str:
     """What a comparison measured: the latency of its load, or another metric and the load."""
     item, plain = scenario.workload_named(row["workload"]), is_plain(row)
-    if row["metric"] == "lat_mean_ms":
-        return load_words(item, plain=plain)
-    return f"{METRIC_WORDS[row['metric']]} ({_workload(item, plain=plain)})"
+    what = load_words(item, plain=plain)
+    if row["metric"] != "lat_mean_ms":
+        what = f"{METRIC_WORDS[row['metric']]} ({_workload(item, plain=plain)})"
+    return totals.of_direction(what, row["direction"])
 
 
 def _outlook(more: Outlook, scope: str) -> str:

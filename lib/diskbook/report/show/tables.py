@@ -8,6 +8,7 @@ import pandas as pd
 
 from diskbook.design.grid import tail_needs
 from diskbook.design.held_rate import Start
+from diskbook.design.totals import of_direction
 from diskbook.design.vocabulary import GateStatus, Label, Scope, Verdict
 from diskbook.facts import quantities
 from diskbook.facts.table_writers import NONE, Notes, capital, escaped, figure
@@ -54,11 +55,13 @@ def comparisons(a: Analysed) -> Html:
     picked: dict[Any, dict[Any, Any]] = chosen(frame).set_index(keys).to_dict("index")
     rows = []
     for key, group in frame.groupby(keys, sort=False):
-        family, arm, base_arm, workload, _, metric = map(str, key)
+        family, arm, base_arm, workload, direction, metric = map(str, key)
         rows.append(
             {
                 "Family": family,
-                "Load": _with_start(a.words[workload], picked[key].get("lat_start", ""))
+                "Load": _with_start(
+                    of_direction(a.words[workload], direction), picked[key].get("lat_start", "")
+                )
                 + ("" if single else f": {METRICS.get(metric, metric)}"),
                 "Arms": f"{a.labels[arm]} / {a.labels[base_arm]}",
                 **_scopes(group, notes),
@@ -130,7 +133,7 @@ def strata(a: Analysed) -> Html:
     notes = Notes()
     rows = [
         {
-            "Load": a.words[row["workload"]],
+            "Load": of_direction(a.words[row["workload"]], row["direction"]),
             "Arms": f"{a.labels[row['arm']]} / {a.labels[row['base_arm']]}",
             "Stratum": row["stratum"],
             "Replicates": row["n_replicates"],
@@ -307,14 +310,14 @@ def percentile_ratios(a: Analysed) -> Html:
     keys = ["arm", "base_arm", "workload", "direction", "scope", "nearest_zone"]
     known = frame[["ratio", "all_ios_ratio"]].notna().any(axis=1).groupby(frame["quantile"]).transform("any")
     for key, group in frame[known].groupby(keys, sort=False):
-        arm, base_arm, workload, _, scope, zone = map(str, key)
+        arm, base_arm, workload, direction, scope, zone = map(str, key)
         shown = {
             f"p{100 * row['quantile']:g}": _ratio_words({**row, "warnings": row["reason"]}, notes)
             + _all_ios_ratio(row, notes)
             for row in group.to_dict("records")
         }
         arms = f"{a.labels[arm]} / {a.labels[base_arm]}"
-        load = _with_start(a.words[workload], group["start"].iloc[0])
+        load = _with_start(of_direction(a.words[workload], direction), group["start"].iloc[0])
         rows.append({"Load": load, "Arms": arms, "Scope": Scope(scope).words(zone), **shown})
     caption = "Ratios of the percentiles of a typical trial, from pairs of trials within blocks"
     return table(rows, caption, notes)

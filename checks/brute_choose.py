@@ -168,7 +168,8 @@ def _pair(base: float | None, burst: float | None) -> tuple[float, float]:
 def _local(need: Need, size: catalog.VmSize, rows: dict[str, vm_limits.Limit]) -> tuple[bool, float]:
     cache = rows.get("premium_ssd_host_cache")
     room = max(size.local_gib, size.cache_gib or 0) if size.ephemeral_os else 0
-    if need.survive != "none" or need.disk or cache is None or cache.iops is None or need.size_gib > room:
+    needed = max(30, need.size_gib + 16)  # the image, and the system beside the data
+    if need.survive != "none" or need.disk or cache is None or cache.iops is None or needed > room:
         return False, 0.0
     own = _pair(cache.iops, None), _pair(cache.mb_s, None)
     return _carry(need, 1.0, own), _lasting(need, own, 1.0)
@@ -197,7 +198,7 @@ def _carry(need: Need, share: float, limits: tuple[tuple[float, float], ...]) ->
 
 
 def _lasting(need: Need, limits: Sequence[tuple[float, float]], share: float) -> float:
-    return min(limits[0][0], limits[1][0] * 1e6 / need.block_bytes) / share if share else math.inf
+    return min(limits[0][0], limits[1][0] / max(need.mb_s) * max(need.iops)) / share if share else math.inf
 
 
 def _fixed(need: Need, region: catalog.Region) -> Iterator[Stripe]:

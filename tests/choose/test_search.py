@@ -256,3 +256,73 @@ def test_the_notebook_recomputes_the_sum(tmp_path: Path, parameters: dict[str, s
     assert f"{first},{'275.0' if not parameters else '2131.0'}" in text
     recomputed, chosen = re.search(r"recomputed ([\d,.]+), chosen ([\d,.]+) USD", text).groups()  # type: ignore[union-attr]
     assert recomputed == chosen
+
+
+@pytest.mark.parametrize(
+    ("wish", "sentences"),
+    [
+        ({"why": "D4s_v5+P10"}, ["it has 128 GiB, and the data need 1,024 GiB"]),
+        ({"why": "D4s_v5+2xP10-ZRS"}, ["it has 256 GiB, and the data need 1,024 GiB"]),
+        ({"why": "D4s_v5+v2:1GiB"}, ["it has 1 GiB, and the data need 1,024 GiB"]),
+        ({"current": "D4s_v5+P30", "survive": "zone"}, ["its data survive: machine, not zone"]),
+        ({"current": "D4s_v5+P30-ZRS", "survive": "zone"}, []),
+        ({"why": "D4s_v5+4xP15", "survive": "none"}, []),
+    ],
+)
+def test_what_a_named_candidate_does_not_do_is_told(wish: dict[str, str], sentences: list[str]) -> None:
+    answer = ask.ask(iops="100", block_size="4K", size="1TiB", vm="D4s_v5", **wish)
+    ((_, candidate),) = answer.explained
+    assert list(candidates.unmet(candidate, answer.need)) == sentences
+    assert all(f"  cannot do: {sentence}" in answer.text() for sentence in sentences)
+    assert "None" not in candidate.label and candidates.parsed(candidate.label) == candidate
+
+
+@pytest.mark.parametrize(("size", "disk_gib"), [("1GiB", 30), ("14GiB", 30), ("15GiB", 31), ("20GiB", 36)])
+def test_an_ephemeral_disk_holds_the_system_beside_the_data(size: str, disk_gib: int) -> None:
+    wishes = {"survive": "none", "vm": "DS1_v2", "why": "DS1_v2+ephemeral:10GiB"}
+    answer = ask.ask(iops="10", block_size="4K", size=size, **wishes)
+    labels = [row.candidate.label for row in answer.choice.cheapest]
+    local = [label for label in labels if "ephemeral" in label]
+    assert local and {label.rpartition(":")[2] for label in local} == {f"{disk_gib}GiB"}
+    assert f"cannot do: it has 10 GiB, and the data need {disk_gib} GiB with the system" in answer.text()
+
+
+def test_a_limit_that_no_page_states_is_no_documented_one() -> None:
+    need = needs.given("6400", "4K", None, "100%", "1TiB")
+    for name, marked in (("D4s_v5+4xv2:256GiB:3000IOPS:125MBps", True), ("D4s_v5+4xP30", False)):
+        vm = [row.shown for row in candidates.parsed(name).held(need) if "vm" in row.limit.column]
+        assert vm and all(
+            ("Premium SSD's, since that of such disks is unknown" in row) == marked for row in vm
+        )
+
+
+def test_a_load_that_grows_meets_first_the_limit_that_is_nearest_to_its_peaks() -> None:
+    """4,000 reads of 4 KiB and 100 writes of 1 MiB in turn: 5,000 IOPS are 25 % away, 145 MB/s 38 %."""
+    need = Need(np.array([4000.0, 100.0]), np.array([16.4, 104.9]), np.array([1.0, 1.0]), 120)
+    shown = describe.row(candidates.parsed("D4s_v5+P30"), need, ask.prices_of("westeurope"))
+    assert shown.binds.startswith("disk limit of 5,000 IOPS")
+    assert (shown.lasting_iops, shown.headroom) == (pytest.approx(5000), pytest.approx(0.25))
+    words = list(describe.why_words(candidates.parsed("D4s_v5+P30"), need))
+    assert "the disks give 5,000: change these first" in words[-1] and "of your load" in words[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"read": "130%"}, "it must be from 0 to 100 %"),
+        ({"read": "-1%"}, "it must be from 0 to 100 %"),
+        ({"iops": "1e9"}, "at most 1e8"),
+        ({"block_size": None, "mb_s": "0.01"}, "a disk reads 512 and more"),
+    ],
+)
+def test_a_number_out_of_range_is_told_with_the_range(given: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        ask.ask(**{"iops": "100", "block_size": "4K", "size": "10GiB", **given})
+
+
+@pytest.mark.parametrize(
+    ("block", "words"), [("4K", "4 KiB"), ("512", "0.5 KiB"), ("1M", "1,024 KiB"), ("64M", "65,536 KiB")]
+)
+def test_a_block_size_is_written_without_an_exponent(block: str, words: str) -> None:
+    text = describe.need_words(needs.given("1e2", block, None, "0%", "10GiB"))
+    assert text.startswith(f"100 IOPS of {words} (")

@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from diskbook.choose.need import Need
+from diskbook.choose.need import SURVIVES, Need
+from diskbook.design.azure_rules import IMAGE_GIB, SYSTEM_GIB
 from diskbook.facts import catalog, disk_options, limits as vm_limits, rules
 from diskbook.facts.catalog import EPHEMERAL, VmSize
 from diskbook.facts.errors import UsageError, unknown
@@ -16,6 +17,7 @@ from diskbook.stats.credit import Bucket, most_drawn
 from diskbook.stats.limits import BY_COLUMN, Limit
 
 _SHORT = {"PremiumV2_LRS": "v2", "UltraSSD_LRS": "ultra", EPHEMERAL: "ephemeral"}
+_INSTEAD = " (Premium SSD's, since that of such disks is unknown)"
 _FORMS = (
     "Write for example E4bds_v5+2xP30, D4s_v5+P30-ZRS:burst:plus:cache, D4s_v5+P20:tier=P40 or "
     "E4bds_v5/NVMe+v2:1024GiB:8000IOPS:300MBps"
@@ -42,7 +44,8 @@ class Disks:
         if disk.sku == EPHEMERAL:
             return f"ephemeral:{disk.size_gib}GiB"
         if disk.sku in _SHORT:
-            return f"{many}{_SHORT[disk.sku]}:{disk.size_gib}GiB:{disk.iops}IOPS:{disk.mb_s}MBps"
+            bought = f":{disk.iops}IOPS:{disk.mb_s}MBps" if disk.iops else ""
+            return f"{many}{_SHORT[disk.sku]}:{disk.size_gib}GiB{bought}"
         options = [
             f"tier={disk.tier}" if disk.tier else "",
             "burst" * disk.bursting,
@@ -116,11 +119,11 @@ class Candidate:
             ):
                 made = f" ({number} x {base:,})" if number > 1 else ""
                 yield f"cap_disk_{unit}", number * base, burst and number * burst, share, made
-            vm = vm_limits.by_kind(self.size.name, self.attachment)[
-                FLEXIBLE if disk.sku in rules.FLEXIBLE_SKUS else PREMIUM
-            ]
-            yield "cap_vm_iops", vm.iops or 0, vm.burst_iops, share, ""
-            yield "cap_vm_mb_s", vm.mb_s or 0, vm.burst_mb_s, share, ""
+            flexible = disk.sku in rules.FLEXIBLE_SKUS
+            vm = vm_limits.by_kind(self.size.name, self.attachment)[FLEXIBLE if flexible else PREMIUM]
+            made = _INSTEAD if flexible and vm.disk_kind == PREMIUM else ""
+            yield "cap_vm_iops", vm.iops or 0, vm.burst_iops, share, made
+            yield "cap_vm_mb_s", vm.mb_s or 0, vm.burst_mb_s, share, made
         if cached or disk.sku == EPHEMERAL:
             vm = vm_limits.by_kind(self.size.name, self.attachment)[CACHED]
             yield "cap_vm_cached_iops", vm.iops or 0, vm.burst_iops, 1.0, ""
@@ -137,13 +140,29 @@ class Candidate:
             full = (top - base) and Bucket(base, top).capacity
             lacks = most_drawn(demand, need.seconds, base)
             drawn = lacks / full if full else math.inf
-        each = 1.0 if limit.counts == "iops" else MB / need.block_bytes
+        each = 1.0 if limit.counts == "iops" else MB / need.peak_block_bytes
         lasting, free = (base * each / share, base / peak - 1) if peak else (math.inf, math.inf)
         carries = peak <= top and drawn <= 1
         return Held(
             limit, base / share if share else math.inf, top / share if share else math.inf,
             f"{limit.words(base)}{made}", lasting, free, drawn, carries,
         )  # fmt: skip
+
+
+def unmet(candidate: Candidate, need: Need) -> Iterator[str]:
+    """Why a candidate does not hold the data, or loses what must survive, a sentence each."""
+    disks = candidate.disks
+    needed = os_disk_gib(need.size_gib) if disks.disk.sku == EPHEMERAL else need.size_gib
+    if disks.count * disks.disk.size_gib < needed:
+        system = " with the system" * (disks.disk.sku == EPHEMERAL)
+        yield f"it has {disks.count * disks.disk.size_gib:,} GiB, and the data need {needed:,} GiB{system}"
+    if disks.survives < SURVIVES.index(need.survive):
+        yield f"its data survive: {SURVIVES[disks.survives]}, not {need.survive}"
+
+
+def os_disk_gib(data_gib: int) -> int:
+    """Size of an OS disk that holds the system and data."""
+    return max(IMAGE_GIB, data_gib + SYSTEM_GIB)
 
 
 def in_zone(disk: DiskAsk, region: catalog.Region) -> DiskAsk:

@@ -89,10 +89,15 @@ def need_words(need: Need) -> str:
     wish = f"; the wished p99 of {need.p99_ms:g} ms neither filters nor ranks" if need.p99_ms else ""
     hits = f", a host cache is assumed to answer {percent(need.cache_hits)} of reads" * bool(need.cache_hits)
     return (
-        f"{rate} of {need.block_bytes / KIB:,.3g} KiB ({float(need.mb_s.max()):,.4g} MB/s){mean}, "
+        f"{rate} of {_block(need)} ({float(need.mb_s.max()):,.4g} MB/s){mean}, "
         f"{percent(need.read_share)} reads, {need.size_gib:,} GiB, data survive: {need.survive}; "
         f"{need.region}, {need.os}{hits}{wish}"
     )
+
+
+def _block(need: Need) -> str:
+    kib = need.block_bytes / KIB
+    return f"{kib:,.3g} KiB" if kib < 100 else f"{kib:,.0f} KiB"
 
 
 def row_words(shown: Row, need: Need) -> str:
@@ -143,12 +148,15 @@ def why_words(candidate: Candidate, need: Need) -> Iterator[str]:
     """Walk through each limit of a candidate."""
     for sentence in candidates.sentences(candidate, catalog.region(need.region)):
         yield f"  cannot be had: {sentence}"
+    for sentence in candidates.unmet(candidate, need):
+        yield f"  cannot do: {sentence}"
     for limit in candidate.held(need):
         state = "lets your load through" if limit.carries else "does not let your load through"
         if limit.carries and limit.drawn_share:
             state = f"lets your load through on {percent(limit.drawn_share, '.0f')} of its burst credit"
         burst = f", bursting to {limit.burst:,.0f}" if limit.burst > limit.base else ""
-        block = f"= {limit.lasting_iops:,.0f} IOPS of {need.block_bytes / KIB:,.3g} KiB"
+        load = _block(need) if len(need.iops) == 1 else "your load"
+        block = f"= {limit.lasting_iops:,.0f} IOPS of {load}"
         yield f"  {limit.shown}{burst} {block}: {state}"
     held = candidate.held(need)
     disk, vm = (

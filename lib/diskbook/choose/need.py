@@ -4,7 +4,6 @@ A need that is given has one rate, which lasts. One that is learned from a trace
 is taken to repeat for ever.
 """
 
-import math
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from diskbook.facts.units import GIB, MB, parse_gib, parse_percent, parse_rate
 SURVIVES = ("none", "machine", "zone")
 """What data outlive, from least to most: a stopped machine (LRS), a zone (ZRS)."""
 _MOST_RATE = 1e8
+SECTOR_BYTES = 512
 _TOLERATED = 0.05
 """How far IOPS, block size and MB/s that are all given may disagree."""
 
@@ -71,6 +71,11 @@ class Need:
         return float((self.iops * self.seconds).sum()) / float(self.seconds.sum())
 
     @property
+    def peak_block_bytes(self) -> float:
+        """Highest throughput per highest rate, by which a load that grows meets limits."""
+        return MB * float(self.mb_s.max()) / self.peak_iops
+
+    @property
     def beyond_cache(self) -> float:
         """Share of I/Os that a host cache would leave to the disk."""
         return 1.0 - self.cache_hits * self.read_share
@@ -102,6 +107,8 @@ def given(
             f"--iops {rate:g} of --block-size {block_size} are {rate * block / MB:g} MB/s, not the "
             f"{throughput:g} of --mb-s; leave one of the three out"
         )
+    if rate * SECTOR_BYTES > throughput * MB:
+        raise UsageError(f"{throughput * MB / rate:g} bytes per I/O cannot be; a disk reads 512 and more")
     need = Need(np.array([rate]), np.array([throughput]), np.array([1.0]), parse_gib(size, "--size"))
     return wished(replace(need, read_share=share_of(read, "--read")), **wishes)
 
@@ -128,7 +135,7 @@ def wished(need: Need, **wishes: Any) -> Need:
 
 def share_of(text: str, option: str) -> float:
     """Read a percentage from 0 to 100 % as a share."""
-    return parse_percent(text, option, most=math.nextafter(100, 101), zero=True)
+    return parse_percent(text, option, whole=True)
 
 
 def block_of(text: str | None) -> int | None:

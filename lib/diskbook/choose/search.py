@@ -232,7 +232,7 @@ def _paired(
 def _lasting(need: Need, iops: np.ndarray, mb_s: np.ndarray, share: float) -> np.ndarray:
     """Lower of two limits, in IOPS of the need's block size."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        lower: np.ndarray = np.minimum(iops, mb_s * MB / need.block_bytes) / share
+        lower: np.ndarray = np.minimum(iops, mb_s * MB / need.peak_block_bytes) / share
     return lower
 
 
@@ -355,7 +355,7 @@ def _ephemeral(
     size: VmSize, attachment: str, need: Need, prices: PriceList
 ) -> Iterator[tuple[Candidate, float | None]]:
     """The machine's ephemeral OS disk, where the data need to survive nothing."""
-    local = Candidate(size, attachment, Disks(DiskAsk(EPHEMERAL, need.size_gib)))
+    local = Candidate(size, attachment, Disks(DiskAsk(EPHEMERAL, candidates.os_disk_gib(need.size_gib))))
     asked = need.survive == "none" and matches(EPHEMERAL, need.disk)
     if asked and not candidates.attach_sentences(local, catalog.region(need.region)) and local.carries(need):
         yield local, usd_a_month(local, need, prices)[0]

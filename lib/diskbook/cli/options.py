@@ -53,7 +53,7 @@ preset = click.option(
     shell_complete=complete.presets,
     default="quick",
     show_default=True,
-    help="quick, standard or full.",
+    help="quick, standard or full; answer and sample where the scenario has them.",
 )
 
 cloud = click.option(

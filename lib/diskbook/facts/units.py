@@ -40,13 +40,16 @@ def percent(share: float, form: str = ".3g") -> str:
     return f"{100 * share:{form}} %"
 
 
-def parse_percent(text: str, option: str, most: float = 100.0, zero: bool = False) -> float:
+def parse_percent(
+    text: str, option: str, most: float = 100.0, zero: bool = False, whole: bool = False
+) -> float:
     """Read a percentage as a share: "1.5%" is 0.015.
 
     - `text`: what a user wrote.
     - `option`: where, e.g. "--effect"; it begins the message.
     - `most`: the number must be less, in percent.
     - `zero`: whether 0 % makes sense.
+    - `whole`: whether 0 % and `most` make sense, as of a share.
 
     Raises UsageError when the sign is missing (1.5 or 0.015 could mean either), or the number makes no sense.
 
@@ -60,9 +63,10 @@ def parse_percent(text: str, option: str, most: float = 100.0, zero: bool = Fals
         value = math.nan
     if math.isnan(value) or not text.strip().endswith("%"):
         raise UsageError(f"{option} {text}: write a percentage with its sign, for example 1.5%")
-    if not (value >= 0 if zero else value > 0) or value >= most:
-        low = "0 %" if zero else "more than 0 %"
-        raise UsageError(f"{option} {text}: it must be {low} and less than {most:g} %")
+    if not (value >= 0 if zero or whole else value > 0) or not (value <= most if whole else value < most):
+        low = "0 % or more" if zero else "more than 0 %"
+        range_words = f"from 0 to {most:g} %" if whole else f"{low} and less than {most:g} %"
+        raise UsageError(f"{option} {text}: it must be {range_words}")
     return value / 100
 
 
@@ -82,9 +86,9 @@ def parse_rate(text: str | None, option: str, unit: str) -> float | None:
     """Read a rate above 0 such as 8000, 8k or "8000 IOPS"; UsageError where it is none."""
     if text is None:
         return None
-    match = re.fullmatch(r"\s*(\d*\.?\d*)\s*([A-Za-z/]*)\s*", text)
+    match = re.fullmatch(r"\s*(\d*\.?\d*(?:[eE]\d{1,2})?)\s*([A-Za-z/]*)\s*", text)
     thousand = match is not None and match[2] == "k" and unit == "IOPS"
-    value = float(match[1]) * (1000 if thousand else 1) if match and match[1].strip(".") else 0.0
+    value = float(match[1]) * (1000 if thousand else 1) if match and match[1][:1].strip(".eE") else 0.0
     if match is None or not (thousand or match[2].lower() in ("", unit.lower())) or not value > 0:
         raise UsageError(f"{option} {text}: write a number of {unit} above 0, for example {option} 8000")
     return value

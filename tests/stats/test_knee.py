@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from diskbook.design.vocabulary import Label
 from diskbook.stats import knee, limits
 from support import s2d
 
 DEPTHS = np.array([8.0, 32, 64, 96, 144])
 ON_CAP = np.array([False, False, False, True, True])
+BLOCK_CAPS = [20_000 * math.exp(log) for log in (-0.01, 0.0, 0.01)]
 
 
 def curve(latency_ms: float = 4.0, cap: float = 20_000.0, corner: float = 12.0) -> np.ndarray:
@@ -31,6 +33,28 @@ def depth(rates: list[float], outstanding: np.ndarray = DEPTHS, target: float = 
 def knees(made: s2d.MadeUp) -> pd.DataFrame:
     table = knee.knees(limits.trial_totals(made.trials), limits.label_cells(made.trials))
     return table.set_index(["arm", "kind", "block_size_bytes"])
+
+
+def two_arms(deepest: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Totals and cells of two arms at the same loads in three blocks.
+
+    - `deepest`: label of our two deepest loads; the other arm is on a limit at each depth.
+    """
+    rows, cells = [], []
+    for depth, iops in zip(DEPTHS, (2000.0, 8000, 16_000, 20_000, 20_000), strict=True):
+        for block, cap in enumerate(BLOCK_CAPS, 1):
+            rate = cap if iops == 20_000 else iops
+            rows.append(("ours", f"d{depth:.0f}", block, depth, rate, max(4.0, 1000 * depth / rate)))
+            rows.append(("other", f"d{depth:.0f}", block, depth, 500.0, 2 * depth))
+        own = deepest if iops == 20_000 else Label.BELOW_CAP
+        cells.append(("ours", f"d{depth:.0f}", own, "cap_disk_iops" if own == Label.CAPPED else ""))
+        cells.append(("other", f"d{depth:.0f}", Label.CAPPED, "cap_vm_iops"))
+    names = ["arm", "workload", "block", "outstanding", "iops", "lat_mean_ms"]
+    totals = pd.DataFrame(rows, columns=names).assign(
+        replicate=1, kind="read", block_size_bytes=4096, rate_offered=math.nan, runtime_s=30.0, ramp_s=5.0
+    )
+    labels = pd.DataFrame(cells, columns=["arm", "workload", "label", "limit"])
+    return totals, labels.assign(share=labels["label"].eq(Label.CAPPED).astype(float))
 
 
 def test_latency_and_cap_of_a_curve_meet_at_its_knee() -> None:
@@ -77,6 +101,70 @@ def test_the_depth_for_95_percent_is_read_off_the_curve() -> None:
     assert depth([10.0, 20], np.array([8.0, 16]), 19.0) == pytest.approx(15.2)
     assert math.isnan(depth(rates, target=21_000)) and math.isnan(depth(rates, target=1000))
     assert math.isnan(depth(rates, target=math.nan))
+    assert depth([2.0, 10, 20], np.array([8.0, 24, 72]), 19.0) > 24  # three times as deep is near enough
+    assert math.isnan(depth([2.0, 10, 20], np.array([8.0, 24, 73]), 19.0))
+    of_two_blocks = knee.depths_for(DEPTHS, np.array([[rates, rates[::-1]]]), np.array([[19_000.0, 19_000]]))
+    assert of_two_blocks == pytest.approx(np.array([[depth(rates), math.nan]]), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("label", "share", "on_a_limit"),
+    [
+        (Label.CAPPED, 0.96, True),
+        (Label.SATURATED, 0.5, True),
+        (Label.NEAR_A_CAP, 1.0, True),
+        (Label.NEAR_A_CAP, 0.99, False),
+        (Label.BELOW_CAP, 1.02, False),
+        (Label.UNASSESSED, 1.02, False),
+    ],
+)
+def test_a_rate_is_that_of_a_limit_only_where_its_label_says_so(
+    label: str, share: float, on_a_limit: bool
+) -> None:
+    """Also near a cap, from its nominal value on: limits let about 2 % more pass."""
+    cells = pd.DataFrame({"label": [label], "share": [share]})
+    assert knee.on_a_limit(cells).tolist() == [on_a_limit]
+
+
+@pytest.mark.parametrize(("deepest", "caps"), [(Label.CAPPED, BLOCK_CAPS), (Label.BELOW_CAP, [math.nan] * 3)])
+def test_the_cap_of_a_curve_in_each_block_is_that_of_its_own_arm(deepest: str, caps: list[float]) -> None:
+    """A second arm that sits on a limit at the same loads says nothing about the first."""
+    totals, cells = two_arms(deepest)
+    found = knee.caps_by_block(totals[totals["arm"] == "ours"], cells)
+    assert found.index.tolist() == [(1, 1), (1, 2), (1, 3)]
+    assert found.tolist() == pytest.approx(caps, nan_ok=True)
+
+
+def test_a_knee_and_its_interval_by_hand() -> None:
+    """Logs of C x L in three blocks: s.d. 0.01 around log 80. t(0.975, 2) is 4.302653."""
+    table = knee.knees(*two_arms(Label.CAPPED)).set_index("arm")
+    ours, half_width = table.loc["ours"], 4.302653 * 0.01 / math.sqrt(3)
+    assert ours["latency_ms"] == pytest.approx(4.0) and ours["cap_iops"] == pytest.approx(20_000)
+    assert [ours["low"], ours["knee"], ours["high"]] == pytest.approx(
+        [80 * math.exp(-half_width), 80, 80 * math.exp(half_width)], rel=1e-6
+    )
+    assert 64 < ours["depth_95_low"] < ours["depth_95"] < ours["depth_95_high"] < 96
+    assert (ours["scope"], ours["limit"], ours["reason"]) == ("these disks", "cap_disk_iops", "")
+    assert (ours["n_replicates"], ours["n_blocks"]) == (1, 3)
+    assert table.loc["other", "reason"] == knee.NO_LATENCY and math.isnan(table.loc["other", "knee"])
+
+
+def test_a_table_of_knees_allows_for_filling_pools_and_what_is_missing() -> None:
+    totals, cells = two_arms(Label.CAPPED)
+
+    def ours(totals: pd.DataFrame, cells: pd.DataFrame, *, pooled: bool = False) -> pd.DataFrame:
+        table = knee.knees(totals, cells, pooled=pooled)
+        return table[table["arm"] == "ours"].set_index("scope")
+
+    plain = ours(totals, cells).loc["these disks"]
+    # Without a ramp 4 ms of 2 s pass before the first I/O ends.
+    filling = ours(totals.assign(ramp_s=0.0, runtime_s=2.0), cells).loc["these disks"]
+    assert filling["cap_iops"] == pytest.approx(20_000 / (1 - 0.002))
+    pooled = ours(totals, cells, pooled=True).loc["these disks"]
+    assert pooled["high"] == pytest.approx(1.02 * plain["high"]) and pooled["low"] == plain["low"]
+    assert ours(*two_arms(Label.BELOW_CAP)).loc["these disks", "reason"] == knee.NO_CAP
+    two_replicates = ours(pd.concat([totals, totals.assign(replicate=2)]), cells)
+    assert two_replicates.index.tolist() == ["these disks", "disks like these"]
 
 
 def test_what_is_missing_is_missing() -> None:

@@ -15,6 +15,7 @@ from diskbook.results import tables
 from diskbook.stats import diagnosis, limits, saturation
 from diskbook.stats.compare import compare
 from diskbook.stats.diagnosis import Diagnosis
+from diskbook.stats.gates import limits as gates_on_limits
 from support import synthetic
 
 HIDDEN = 4000.0
@@ -196,7 +197,9 @@ def test_replicates_are_judged_by_their_own_single_ios() -> None:
     assert set(labels(both)) == {Label.BELOW_CAP}
     queued = measured({"zrs-z1": [(1, 2.2), (8, 6.0)]})
     some = [near.assign(replicate=number, trial=f"r{number}-" + near["trial"]) for number in (2, 3)]
-    assert labels(pd.concat([queued, *some]))["zrs-z1", "d8"] == Label.UNASSESSED
+    deep = limits.label_cells(pd.concat([queued, *some])).set_index("workload").loc["d8"]
+    assert deep["label"] == Label.UNASSESSED
+    assert deep["evidence"] == "twice the latency of a single I/O in some replicates, 1.1 times over all"
 
 
 def test_without_latencies_the_depth_stands_for_what_is_in_flight() -> None:
@@ -212,6 +215,8 @@ def test_why_names_it_and_lists_suspects() -> None:
     assert "its 62.7 ms are those of a queue, not of the disk" in deep.cause
     assert "throttling by the host or the account" in deep.cause and "are 1.02 x 4,000" in deep.cause
     assert "queue depth 1" in deep.remedy and "concurrency" not in deep.cause
+    unround = diagnosis.findings(measured({"lrs-z1": [(1, 2.2), at(256, 4300)]}, noise=0.0005))[0]
+    assert unround.verdict == Diagnosis.SATURATED and "1.02 x" not in unround.cause
     unnamed = diagnosis.findings(capless(trials))[0]
     assert unnamed.verdict == Diagnosis.SATURATED and "--disk-sku" in unnamed.remedy
 
@@ -238,11 +243,56 @@ def test_single_ios_that_stand_still_cannot_be_told_from_a_limit_until_a_probe_s
     assert moving["warnings"].startswith("nothing shows whether these single I/Os sit on a limit")
 
 
+@pytest.mark.parametrize(
+    ("of_single", "verdict", "note"),
+    [(0.01, "difference", ""), (0.15, "inconclusive", "single I/Os do not show the same")],
+)
+def test_a_difference_at_depth_needs_one_of_single_ios(of_single: float, verdict: str, note: str) -> None:
+    """10 % at depths 1 and 10. No other load shows that no limit holds the deep cells."""
+    trials = measured({"lrs-z1": [(1, 2.2), (10, 2.4)], "zrs-z1": [(1, 2.42), (10, 2.64)]})
+    single = (trials["outstanding"] == 1) & (trials["arm"] == "zrs-z1")
+    factor = np.exp(of_single * np.where(single, np.where(trials["block"] % 2, 1, -1), 0))
+    trials = trials.assign(lat_mean_ms=trials["lat_mean_ms"] * factor, iops=trials["iops"] / factor)
+    row = compare(trials, [DEEP.model_copy(update={"workload": "d10"})], None, {}).table.iloc[1]
+    assert row["scope"] == "these disks" and row["verdict"] == verdict and note in row["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("closed", "outstanding", "shown", "is_open"),
+    [(True, 2, False, True), (True, 1, False, False), (True, 2, True, False), (False, 2, False, False)],
+)
+def test_only_a_deep_closed_loop_that_no_other_load_outran_is_open(
+    closed: bool, outstanding: int, shown: bool, is_open: bool
+) -> None:
+    cell = {"closed": closed, "outstanding": outstanding, "shown": shown}
+    assert saturation.is_open(pd.DataFrame([cell])).tolist() == [is_open]
+    assert gates_on_limits.is_open({**cell, "label": Label.BELOW_CAP}) is is_open
+    assert gates_on_limits.is_open({**cell, "label": Label.NEAR_A_CAP}) is False
+
+
 def test_a_probe_on_the_same_rate_shows_the_limit_on_one_machine_of_two() -> None:
     held = measured({"lrs-z1": [at(1, 300), at(2, 300)]}, noise=0.001)
     free = measured({"lrs-z1": [(1, 2.2), (2, 2.2)]}, noise=0.01).assign(replicate=2)
     both = pd.concat([held, free.assign(trial="2-" + free["trial"])])
     assert labels(both)["lrs-z1", "d1"] == Label.UNASSESSED
+
+
+@pytest.mark.parametrize(
+    ("of_single", "label", "why"),
+    [
+        (0.02, Label.UNASSESSED, "varies by 0.10% from trial to trial, that of its single I/Os by 2.31%"),
+        (0.0045, Label.BELOW_CAP, ""),
+    ],
+)
+def test_a_deep_rate_looks_like_a_limits_where_it_varies_far_less_than_its_single_ios(
+    of_single: float, label: str, why: str
+) -> None:
+    """Four rates at mean x exp(+-0.0009): s.d. 0.0009 x sqrt(4 / 3). An F-test at 1 % needs 29.5 = 5.4^2."""
+    trials = measured({"lrs-z1": [(1, 2.2), at(12, HIDDEN)]}, noise=0)
+    spread = trials["outstanding"].map({1: of_single, 12: 0.0009})
+    trials["iops"] *= np.exp(spread * np.where(trials["block"] % 2, 1, -1))
+    cell = limits.label_cells(trials).set_index("workload").loc["d12"]
+    assert cell["label"] == label and cell["evidence"].endswith(why) and bool(cell["evidence"]) == bool(why)
 
 
 def test_why_does_not_call_a_hidden_cap_the_tools_own_concurrency() -> None:

@@ -28,7 +28,13 @@ def gate(first: dict[str, Any], second: dict[str, Any] | None, provenance: str =
 
 
 def gated(first: dict[str, Any], second: dict[str, Any] | None) -> list[guests.CellGuest | None]:
-    """Gather two arms of ten trials each, the last of which has what is planted; None: nothing was read."""
+    """Gather the cells of two arms; None: nothing was read."""
+    cells = guests.guests_by_cell(*tables(first, second))
+    return [cells.get((arm, "w")) for arm in ("zrs", "lrs")]
+
+
+def tables(first: dict[str, Any], second: dict[str, Any] | None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Make trials and guests of two arms: ten trials each, the last of which has the planted values."""
     trials, rows = [], []
     for arm, planted in {"zrs": first, **({} if second is None else {"lrs": second})}.items():
         for number in range(10):
@@ -37,8 +43,7 @@ def gated(first: dict[str, Any], second: dict[str, Any] | None) -> list[guests.C
             trials.append({"trial": f"{arm}-{number}", "arm": arm, "workload": "w"})
             rows.append({"run": "r", "trial": f"{arm}-{number}", "machine": "vm1", **known})
     guest = schema.from_rows(schema.GUEST, [{**dict.fromkeys(schema.GUEST.names), **row} for row in rows])
-    cells = guests.guests_by_cell(pd.DataFrame(trials), guest)
-    return [cells.get((arm, "w")) for arm in ("zrs", "lrs")]
+    return pd.DataFrame(trials), guest
 
 
 def test_machines_alike_with_time_left_pass() -> None:
@@ -63,6 +68,14 @@ def test_a_processor_that_was_missing_refuses_but_not_on_the_emulator(
     emulated = gate({}, planted, "emulated")
     assert (emulated.status, emulated.decides) == (GateStatus.FAILED, None)
     assert "the computer that emulates all machines" in emulated.cause
+
+
+def test_an_arm_has_the_guests_of_its_finished_trials() -> None:
+    trials, guest = tables({"steal_pct": 5.0}, {"busiest_core_pct": 97.0})
+    failed = trials["trial"] == "zrs-9"
+    found = guests.guests_by_arm(trials.assign(status=np.where(failed, "failed", "ok")), guest)
+    counts = {arm: (of.n_trials, of.n_stolen, of.n_busy, of.core_worst) for arm, of in found.items()}
+    assert counts == {"zrs": (9, 0, 0, 40.0), "lrs": (10, 0, 1, 97.0)}
 
 
 def test_what_sets_machines_apart_is_named_with_both_values_and_decides_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import pandas as pd
@@ -138,3 +139,21 @@ def test_where_no_trial_holds_a_minute_that_is_said_of_each_cell(trials: pd.Data
     cells = found(trials, schema.empty(schema.METRICS), ledger=ledger)
     assert set(cells["platform"]) == {"none: no whole minute in a trial"}
     assert set(cells["platform_note"]) == {"no trial holds a whole minute"}
+
+
+def test_only_a_burst_on_demand_raises_the_limit_of_a_load_curve(trials: pd.DataFrame) -> None:
+    """A burst by credit does not last. Where no burst is known, an arm on demand has its base limit."""
+    one = trials.iloc[0].to_dict() | {"cap_vm_iops": 25_600.0, "cap_vm_mb_s": 600.0, "cap_disk_iops": 500.0}
+    bursts = {"by credit": 3500.0, "on demand": 3500.0, "unknown": math.nan}
+    rows = [
+        {**one, "arm": arm, "workload": f"r{rate}", "trial": f"{arm}-{rate}", "rate_offered": rate,
+         "iops": rate, "cap_disk_burst_iops": burst}
+        for arm, burst in bursts.items() for rate in (100.0, 200.0, 300.0)
+    ]  # fmt: skip
+    kinds = dict.fromkeys(("r100.0", "r200.0", "r300.0"), "read")
+    points = evidence.load_curve_points(pd.DataFrame(rows), kinds, ("on demand", "unknown"))
+    assert points.groupby("arm")["cap_iops"].unique().map(list).to_dict() == {
+        "by credit": [500.0],
+        "on demand": [3500.0],
+        "unknown": [500.0],
+    }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from diskbook.stats import credit
@@ -80,6 +82,24 @@ def test_a_bucket_drains_in_half_an_hour_and_refills_at_the_base_rate() -> None:
     assert bucket.left == [120.0 * 3600, 120.0 * 3600]
     bucket.idle_until(2700.0 + 24 * 3600)
     assert bucket.shares() == (1.0, 1.0)  # less than a day
+
+
+@pytest.mark.parametrize(
+    ("demand", "seconds", "drawn"),
+    [
+        ([200.0, 50.0], [10.0, 20.0], 1000.0),  # refilled to the last I/O before it repeats
+        ([150.0, 50.0, 200.0], [10.0, 40.0, 10.0], 1500.0),  # the end of a round and the start of the next
+        ([100.0], [60.0], 0.0),
+        ([40.0, 90.0], [10.0, 10.0], 0.0),
+        ([101.0], [60.0], math.inf),
+        ([200.0, 50.0], [10.0, 19.0], math.inf),
+    ],
+)
+def test_a_demand_that_repeats_draws_at_most_what_it_asks_above_the_base(
+    demand: list[float], seconds: list[float], drawn: float
+) -> None:
+    """The base is 100 I/Os a second. A mean above it empties any bucket."""
+    assert credit.most_drawn(np.array(demand), np.array(seconds), 100.0) == drawn
 
 
 def test_without_any_burst_limit_there_is_no_credit() -> None:

@@ -102,6 +102,26 @@ def test_intervals_of_the_spread_between_runs_cover_it(sd: float, sizes: tuple[i
     assert sd or np.mean([item.p < 0.05 for item in found]) < 0.07
 
 
+def test_the_spread_of_runs_by_hand() -> None:
+    """Means 0.0, 0.1 and 0.2 have a variance of 0.01, their errors one of 0.001, with 4 degrees of freedom.
+
+    The mean error has 7.2891 by Satterthwaite, where the third is 4 / 1.648777 times as large (its bound of
+    80 %): (0.0005 + 0.001 + 0.0036391)^2 / ((0.0005^2 + 0.001^2 + 0.0036391^2) / 4).
+    """
+    means, df = np.array([0.0, 0.1, 0.2]), np.full(3, 4.0)
+    errors = np.sqrt([0.0005, 0.001, 0.0015])
+    item, df_within = ratio_of_ratios.between_runs(means, errors, df), 7.2891
+    assert item.n_runs == 3 and item.sd == pytest.approx(math.sqrt(0.01 - 0.001))
+    assert item.p == pytest.approx(max(stats.f.sf(10, freedom, df_within) for freedom in (1, 2)), rel=1e-3)
+    most, least = (stats.f.ppf(share, 2, df_within) for share in (0.975, 0.025))
+    most = max(most, stats.f.ppf(0.975, 1, df_within))
+    squares = [2 * (0.01 - 0.001 * most), 2 * (0.01 - 0.001 * least)]
+    assert item.low == pytest.approx(math.sqrt(squares[0] / stats.chi2.ppf(0.975, 2)), rel=1e-3)
+    assert item.high == pytest.approx(math.sqrt(squares[1] / stats.chi2.ppf(0.025, 2)), rel=1e-3)
+    alike = ratio_of_ratios.between_runs(np.full(3, 0.1), errors, df)
+    assert (alike.sd, alike.low) == (0.0, 0.0) and alike.p == 1.0
+
+
 def test_two_runs_have_no_spread_and_single_replicates_have_that_of_their_disks() -> None:
     assert ratio_of_ratios.between_runs(np.zeros(2), np.ones(2), np.ones(2)).n_runs == 0
     assert ratio_of_ratios.with_their_disks(np.zeros(2)).n_runs == 0

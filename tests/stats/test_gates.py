@@ -12,11 +12,13 @@ from scipy import stats
 from diskbook.design import schema
 from diskbook.design.model import Comparison
 from diskbook.design.totals import measured_rows
-from diskbook.design.vocabulary import Scope
+from diskbook.design.vocabulary import GateStatus, Scope, Verdict
 from diskbook.facts import quantities
-from diskbook.stats import limits, outliers, strata
+from diskbook.stats import limits, outliers, ratios, strata
 from diskbook.stats.compare import Compared, compare
+from diskbook.stats.gates import data
 from diskbook.stats.gates.design import cell_checks
+from diskbook.stats.ratios import Estimate
 from support import synthetic
 
 WRITE = Comparison(
@@ -201,6 +203,29 @@ def test_a_stall_that_the_mean_hides_fails_unless_latencies_count_from_when_it_w
     line = gate(found, "offered rate")
     assert line["status"] == status and words in line["cause"]
     assert (verdict is None) == (set(found.table["verdict"]) != {"invalid"})
+
+
+@pytest.mark.parametrize(
+    ("recorded", "provenance", "status", "decides", "words"),
+    [
+        ({}, "azure", GateStatus.FAILED, Verdict.INVALID, "20 % of what was due was sent in the worst"),
+        ({"windows_low_share": 0.01}, "azure", GateStatus.FAILED, None, "less than 90 % in up to 1.0 %"),
+        ({}, "emulated", GateStatus.FAILED, None, "the computer that emulates may be the cause"),
+        ({"n_lower": 0}, "azure", GateStatus.PASSED, None, "less than 90 % in up to 1.1 %"),
+        ({"n_windows_unknown": 2}, "azure", GateStatus.FAILED, Verdict.INVALID, "are lower bounds"),
+        ({"n_windows_low": 0, "n_windows_unknown": 4}, "azure", GateStatus.NOT_ASSESSABLE, None, "nobody"),
+        ({"n_windows_low": 0}, "azure", GateStatus.PASSED, None, "at least 90 % of it"),
+    ],
+)
+def test_lower_bounds_are_invalid_where_over_one_percent_of_windows_lack_ios(
+    recorded: dict[str, float], provenance: str, status: GateStatus, decides: Verdict | None, words: str
+) -> None:
+    """The 99th percentile is then among what was left out. On the emulator the computer may be the cause."""
+    closed = {"n_rate_bad": 0, "n_rated": 0, "rate_worst": math.nan}
+    held = {"n_rate_bad": 0, "n_rated": 4, "rate_worst": 0.001, "n_windows_low": 2, "n_lower": 4}
+    held |= {"windows_low_share": 0.011, "window_worst": 0.2}
+    found = data.rate_gate([closed, {**held, **recorded}], provenance)
+    assert (found.status, found.decides) == (status, decides) and words in found.cause
 
 
 @pytest.mark.long
@@ -498,6 +523,80 @@ def test_a_difference_that_losses_may_have_made_is_inconclusive() -> None:
     line = gate(both, "losses by arm")
     assert line["status"] == "passed" and line["cause"].endswith("about as many of both")
     assert by_scope(both)["these disks"]["verdict"] == "difference"
+
+
+def estimate(ratio: float, half_width: float) -> Estimate:
+    """Estimate from ten blocks with this half-width on the log scale."""
+    low, high = (ratio * math.exp(sign * half_width) for sign in (-1, 1))
+    log_se = half_width / float(stats.t.ppf(0.975, 9))
+    return Estimate(Scope.THESE, ratio, low, high, 0.95, "t over blocks", log_se, 9.0, 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "half_width", "shift", "status", "decides"),
+    [
+        (1.0, 0.02, 0.0039, GateStatus.PASSED, None),  # a fifth of the half-width is small
+        (1.1, 0.02, 0.05, GateStatus.FAILED, None),  # log 1.1 is 0.0953: the lower end stays above 0.025
+        (1.1, 0.02, 0.08, GateStatus.FAILED, Verdict.INCONCLUSIVE),
+        (1 / 1.1, 0.02, 0.05, GateStatus.FAILED, None),
+        (1 / 1.1, 0.02, 0.08, GateStatus.FAILED, Verdict.INCONCLUSIVE),
+        (1.0, 0.02, 0.01, GateStatus.FAILED, None),  # the margin of 5 % is 0.0488
+        (1.0, 0.02, 0.04, GateStatus.FAILED, Verdict.INCONCLUSIVE),
+        (1.0, 0.1, 0.05, GateStatus.FAILED, None),  # nothing is lost that was not open before
+    ],
+)
+def test_losses_decide_where_they_may_have_made_the_verdict(
+    ratio: float, half_width: float, shift: float, status: GateStatus, decides: Verdict | None
+) -> None:
+    cells = [{"n_lost": 2, "n_repeated": 1, "n_places": 12}, {"n_lost": 0, "n_repeated": 0, "n_places": 12}]
+    refused = ratios.refused(estimate(ratio, half_width), "one replicate")
+    estimates = [refused, estimate(ratio, half_width)]
+    found = data.losses_by_arm_gate(("zrs", "lrs"), cells, shift, estimates, 0.05)
+    assert (found.status, found.decides) == (status, decides)
+    bound = f"{math.exp(math.log(ratio) - shift):.3f} to {math.exp(math.log(ratio) + shift):.3f}"
+    assert found.cause.startswith("3 of 12 trials of zrs and 0 of 12") and bound in found.cause
+    alike = data.losses_by_arm_gate(("zrs", "lrs"), cells, 0.0, estimates, 0.05)
+    assert alike.status is GateStatus.PASSED and alike.cause.endswith("about as many of both")
+
+
+@pytest.mark.parametrize(
+    ("n_blocks", "status", "blocks"),
+    [
+        (8, GateStatus.PASSED, ""),
+        (6, GateStatus.PASSED, "; 6 of 8 blocks have both arms"),
+        (5, GateStatus.FAILED, "; 5 of 8 blocks have both arms"),
+    ],
+)
+def test_over_a_quarter_of_the_blocks_lost_is_a_selection(
+    n_blocks: int, status: GateStatus, blocks: str
+) -> None:
+    none = {"n_failed": 0, "n_repeated_rows": 0, "n_lost": 0}
+    found = data.losses_gate([none, {**none, "n_failed": 2, "n_lost": 1}], n_blocks, 8)
+    assert (found.status, found.cause) == (status, f"2 trials failed, 1 without a later success{blocks}")
+
+
+@pytest.mark.parametrize(
+    ("moved", "assessable", "more", "status", "words"),
+    [
+        (5, 100, {}, GateStatus.PASSED, "5 of 100 trials moved"),
+        (6, 100, {}, GateStatus.FAILED, "6 of 100 trials moved"),
+        (2, 8, {}, GateStatus.PASSED, "2 of 8"),
+        (3, 8, {}, GateStatus.FAILED, "3 of 8"),
+        (0, 8, {"n_far": 1}, GateStatus.FAILED, "0 of 8"),
+        (0, 8, {"change_together": -0.06}, GateStatus.FAILED, "all trials of an arm together by -6 %"),
+        (3, 8, {"fell": "after 12 s"}, GateStatus.FAILED, "as when a burst credit runs out"),
+        (0, 0, {}, GateStatus.NOT_ASSESSABLE, "fewer than 20 samples"),
+    ],
+)
+def test_rates_moved_where_chance_moves_fewer_in_999_of_1000_comparisons(
+    moved: int, assessable: int, more: dict[str, object], status: GateStatus, words: str
+) -> None:
+    """Of steady trials 1 in 100 moves: of 100 at most 5, of 8 at most 2."""
+    steady = {"change_worst": math.nan, "change_together": math.nan, "fell": "", "n_far": 0}
+    cells = [steady | {"n_moved": 0, "n_assessable": 0}]
+    cells.append(steady | {"n_moved": moved, "n_assessable": assessable, "change_worst": 0.07} | more)
+    found = data.stationarity_gate(cells)
+    assert found.status is status and words in found.cause
 
 
 def test_without_losses_nothing_is_said(run) -> None:

@@ -43,7 +43,6 @@ def test_deep_cells_are_throttled_by_the_disk_and_single_ones_are_not(tables) ->
     assert [one.verdict for one in found] == verdicts
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("tool", "ramp_s", "runtime_s", "words"),
     [
@@ -55,6 +54,7 @@ def test_deep_cells_are_throttled_by_the_disk_and_single_ones_are_not(tables) ->
 )
 def test_what_fio_leaves_out_after_a_ramp_is_said(tables, tool, ramp_s, runtime_s, words: str) -> None:
     trials = tables[0].assign(tool=tool, ramp_s=ramp_s, runtime_s=runtime_s)
+    trials = trials[trials["arm"] == "lrs-z1"]
     deep = of(diagnosis.findings(trials, tables[1]), "lrs-z1", "randwrite-qd256")
     assert ("too low" in deep.cause) == bool(words) and words in deep.cause
 
@@ -118,27 +118,37 @@ def test_a_limit_that_is_far_exceeded_did_not_hold(tables) -> None:
     assert Diagnosis.THROTTLED not in {one.verdict for one in found}
 
 
-@pytest.mark.long
+BURST_IOPS = {"cap_disk_burst_iops": 30_000.0}
+BURST_MB_S = {"cap_disk_iops": 40_000.0, "cap_disk_mb_s": 20.0, "cap_disk_burst_mb_s": 120.0}
+"""20 MB/s are 4,883 I/Os of 4 KiB a second."""
+
+
 @pytest.mark.parametrize(
-    ("after", "cached", "on_demand", "drained"),
+    ("load", "caps", "after", "on_demand", "drained"),
     [
-        (5_100.0, np.nan, (), 1),
-        (2_000.0, np.nan, (), 0),  # far from every base limit: a busy machine slows down as well
-        (5_100.0, np.nan, ("lrs-z1",), 0),
-        (5_100.0, 32_000.0, (), 0),
+        ("randread-qd1", BURST_IOPS, 5_450.0, (), 1),
+        ("randread-qd1", BURST_IOPS, 4_550.0, (), 1),
+        # Over 10 % from every base limit: a busy machine slows down as well.
+        ("randread-qd1", BURST_IOPS, 5_550.0, (), 0),
+        ("randread-qd1", BURST_IOPS, 4_450.0, (), 0),
+        ("randread-qd1", BURST_MB_S, 4_883.0, (), 1),
+        ("randread-qd1", BURST_MB_S, 6_000.0, (), 0),
+        ("randread-qd1", {"cap_disk_burst_iops": 5000.0}, 5_100.0, (), 0),  # no burst above the base
+        ("randread-qd1", BURST_IOPS, 5_100.0, ("lrs-z1",), 0),
+        ("randread-qd1", {**BURST_IOPS, "cap_vm_cached_iops": 32_000.0}, 5_100.0, (), 0),
+        ("randwrite-qd1", {**BURST_IOPS, "cap_vm_cached_iops": 32_000.0}, 5_100.0, (), 1),
     ],
 )
 def test_only_a_fall_that_credit_explains_is_one(
-    tables, after: float, cached: float, on_demand: tuple[str, ...], drained: int
+    tables, load: str, caps: dict[str, float], after: float, on_demand: tuple[str, ...], drained: int
 ) -> None:
     """No credit is behind a burst on demand, nor behind reads that the host cache answers."""
     trials, series = tables
-    name = trials.loc[(trials["workload"] == "randread-qd1") & (trials["arm"] == "lrs-z1"), "trial"].iloc[0]
-    early = (series["trial"] == name) & (series["second"] <= series["second"].median())
-    late = (series["trial"] == name) & ~early
-    rates = np.select([early, late], [29_700.0, after], series["iops"])
-    caps = {"cap_disk_burst_iops": 30_000.0, "cap_vm_cached_iops": cached}
-    caps |= {"cap_vm_iops": 40_000.0, "cap_vm_burst_iops": 40_000.0}
+    trials = trials[(trials["workload"] == load) & (trials["arm"] == "lrs-z1")]
+    series = series[series["trial"] == trials["trial"].iloc[0]]
+    rates = np.where(series["second"] <= series["second"].median(), 29_700.0, after)
+    caps = {"cap_vm_iops": 40_000.0, "cap_vm_burst_iops": 40_000.0, "cap_vm_mb_s": 800.0, **caps}
+    caps |= {"cap_vm_burst_mb_s": 800.0}
     found = diagnosis.findings(trials.assign(**caps), series.assign(iops=rates), on_demand=on_demand)
     assert sum(one.verdict == Diagnosis.DRAINED for one in found) == drained
 

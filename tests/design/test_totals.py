@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import pytest
 
 from diskbook.design import schema
 from diskbook.design.grid import grid
 from diskbook.design.model import Comparison
-from diskbook.design.totals import measured_rows, several_runs, trial_totals
+from diskbook.design.totals import (
+    little_ok,
+    little_tolerance,
+    measured_rows,
+    rate_kept,
+    several_runs,
+    trial_totals,
+)
 from diskbook.stats import evidence, plausibility, ratios
 from diskbook.stats.compare import compare
 from diskbook.stats.drift import drift
@@ -101,3 +110,50 @@ def test_log_means_of_two_runs_are_not_mixed(runs) -> None:
     of_both = ratios.as_array(ratios.block_log_ratios(both, "zrs-z1", "lrs-z1", "randread-qd1", "read"))
     of_one = ratios.as_array(ratios.block_log_ratios(one, "zrs-z1", "lrs-z1", "randread-qd1", "read"))
     assert of_both.shape == (2, 4) and of_both[0] == pytest.approx(of_one[0])
+
+
+def rows(*measured: tuple[str, float, float]) -> pd.DataFrame:
+    """Rows of one trial: direction, IOPS and mean latency in ms of each."""
+    of_trial = pd.DataFrame(measured, columns=["direction", "iops", "lat_mean_ms"])
+    return of_trial.assign(trial="t", status="ok", runtime_s=30.0, outstanding=4, block_size_bytes=4096)
+
+
+@pytest.mark.parametrize(
+    ("direction", "latency_ms", "tolerance"),
+    [
+        ("read", 2.0, 0.01 + 0.002 / 30 + 0.02 / 2),
+        ("write", 2.0, 0.01 + 0.002 / 30 + 0.02 / 2),  # drains for 2 ms of 30 s, 20 us of the client
+        ("commit", 2.0, 0.01 + 0.002 / 30 + 2 * 0.02 / 2),
+        ("read", 0.01, 0.01 + 0.00001 / 30 + 0.5),  # a client takes half of the time at most
+    ],
+)
+def test_the_ios_in_flight_may_be_off_by_what_draining_and_the_client_take(
+    direction: str, latency_ms: float, tolerance: float
+) -> None:
+    totals = trial_totals(rows((direction, 500.0, latency_ms)))
+    assert totals["kind"].tolist() == [direction]
+    assert little_tolerance(totals).tolist() == pytest.approx([tolerance])
+    for times, is_ok in ((0.999, True), (1.001, False)):
+        iops = 4000 / latency_ms * (1 - times * tolerance)
+        totals = trial_totals(rows((direction, iops, latency_ms))).assign(rate_offered=math.nan)
+        assert little_ok(totals).tolist() == [is_ok]
+
+
+@pytest.mark.parametrize(
+    ("iops", "latency_ms", "is_kept"),
+    [
+        (100.49, 200.0, True),
+        (100.51, 200.0, False),
+        (99.51, 200.0, True),
+        (99.49, 200.0, False),
+        (100.0, 287.0, True),  # 28.7 of 32 may be in flight
+        (100.0, 289.0, False),  # a closed loop, whatever it was told
+    ],
+)
+def test_a_rate_is_kept_within_half_a_percent_and_with_depth_to_spare(
+    iops: float, latency_ms: float, is_kept: bool
+) -> None:
+    totals = trial_totals(rows(("read", iops, latency_ms)).assign(outstanding=32, rate_offered=100.0))
+    assert rate_kept(totals).tolist() == [is_kept]
+    assert little_ok(totals).tolist() == [is_kept]
+    assert not rate_kept(totals.assign(rate_offered=math.nan)).any()

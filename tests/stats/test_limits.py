@@ -87,13 +87,19 @@ def test_of_a_commit_trial_the_commit_row_alone_counts() -> None:
 @pytest.mark.parametrize(
     ("iops", "caps", "limit"),
     [
-        (4700.0, {}, ""),
-        (4760.0, {}, "cap_disk_iops"),
+        (4749.0, {}, ""),
+        (4750.0, {}, "cap_disk_iops"),
         (5100.0, {}, "cap_disk_iops"),
         # A burst limit above the base: beyond the base plus 5 % only the burst can bind.
         (5400.0, {"cap_disk_burst_iops": 30000.0}, ""),
         (29500.0, {"cap_disk_burst_iops": 30000.0, **BIG_VM}, "cap_disk_burst_iops"),
-        (5100.0, {"cap_disk_burst_iops": 30000.0}, "cap_disk_iops"),
+        (5240.0, {"cap_disk_burst_iops": 30000.0}, "cap_disk_iops"),
+        (5260.0, {"cap_disk_burst_iops": 30000.0}, ""),
+        (5400.0, {"cap_disk_burst_iops": 5000.0}, "cap_disk_iops"),  # no burst above the base
+        # Beyond the limit plus 5 % a host cache answered, which has a limit of its own.
+        (5240.0, {"cap_vm_cached_iops": 9000.0, "cap_vm_iops": np.nan}, "cap_disk_iops"),
+        (5260.0, {"cap_vm_cached_iops": 9000.0, "cap_vm_iops": np.nan}, ""),
+        (9000.0, {"cap_vm_cached_iops": 9000.0, "cap_vm_iops": np.nan}, "cap_vm_cached_iops"),
         (6500.0, {"cap_disk_iops": 20000.0}, "cap_vm_iops"),
         (7900.0, {"cap_disk_iops": 20000.0}, "cap_vm_burst_iops"),
         (7000.0, {"cap_disk_iops": 20000.0}, ""),
@@ -141,8 +147,9 @@ def test_throughput_binds_as_well() -> None:
 
 def test_nothing_binds_where_no_limit_is_known() -> None:
     unknown = {limit.column: np.nan for limit in limits.LIMITS}
-    found = limits.binding_limit(limits.trial_totals(one_trial(**unknown))).iloc[0]
-    assert found["limit"] == "" and np.isnan(found["share"])
+    for value in (np.nan, 0.0):
+        found = limits.binding_limit(limits.trial_totals(one_trial(**dict.fromkeys(unknown, value)))).iloc[0]
+        assert found["limit"] == "" and np.isnan(found["share"])
 
 
 def test_cells_are_labelled_by_depth_without_long_series() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from checks import markdown
 from diskbook.cloud.azure import preflight
 from diskbook.cloud.azure.offers import Region
 from diskbook.design import scenario_file
@@ -14,7 +15,7 @@ from diskbook.stats import power
 PAGE = paths.ROOT / "docs" / "how-to" / "measure-zrs.md"
 REPLICATES = (1, 3, 5)
 COLUMNS = (
-    *("Replicates", "Time", "USD", "vCPUs", "Addresses"),
+    *("Scenario", "Replicates", "Time", "USD", "vCPUs", "Addresses"),
     *("These disks", "Disks like these", "With slow pairs"),
 )
 SCENARIOS = ("zone-disks", "shared-zrs")
@@ -22,12 +23,11 @@ SCENARIOS = ("zone-disks", "shared-zrs")
 
 def table() -> str:
     """One row per scenario and number of replicates."""
-    head = f"| Scenario | {' | '.join(COLUMNS)} |"
-    rows = [row for name in SCENARIOS for row in _rows(scenario_file.load(name, scenario_file.ANSWER))]
-    return "\n".join([head, f"|---{'|---:' * 8}|", *rows])
+    scenarios = [scenario_file.load(name, scenario_file.ANSWER) for name in SCENARIOS]
+    return markdown(COLUMNS, [row for scenario in scenarios for row in _rows(scenario)])
 
 
-def _rows(scenario: Scenario) -> Iterator[str]:
+def _rows(scenario: Scenario) -> Iterator[list[str]]:
     (evidence,) = sample_size.from_assumed(scenario, None, None)
     slow = evidence.with_slow_pairs
     assert slow is not None  # the spread is that of public measurements
@@ -41,4 +41,4 @@ def _rows(scenario: Scenario) -> Iterator[str]:
         widths = [f"±{percent(width)}" for width in (these, *like)] + ["nothing"] * (2 - len(like))
         taken = duration(way.replicate_s), f"{way.usd:.2f}", quota, number * len(scenario.machine)
         cells = (f"`{scenario.name}`", number, *taken, *widths)
-        yield f"| {' | '.join(map(str, cells))} |"
+        yield [str(cell) for cell in cells]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.parquet
 
+from checks import markdown
 from diskbook.choose import candidates
 from diskbook.choose.need import Need
 from diskbook.facts import catalog, paths
@@ -93,13 +94,13 @@ def _read(name: str) -> Iterator[dict[str, str]]:
 
 def table() -> str:
     """What was seen beside what the tables predict, and how many are hits."""
-    lines = ["| data set | what | seen | predicted | |", "|---|---|---:|---:|---|"]
-    hits = total = 0
-    for row in rows():
-        predicted = "unknown" if row.predicted is None else f"{row.predicted:,.0f} {row.unit}"
-        lines.append(
-            f"| {row.dataset} | {row.what} | {row.seen:,.0f} {row.unit} | {predicted} | {row.verdict} |"
-        )
-        hits, total = hits + (row.verdict == "hit"), total + 1
-    lines += ["", f"{hits} of {total} are hits: within {100 * _HIT:.0f} % of what was predicted."]
-    return "\n".join(lines)
+    cells = [
+        (row.dataset, row.what, f"{row.seen:,.0f} {row.unit}", _predicted(row), row.verdict) for row in rows()
+    ]
+    hits = sum(cell[-1] == "hit" for cell in cells)
+    drawn = markdown(("data set", "what", "seen", "predicted", ""), cells)
+    return f"{drawn}\n\n{hits} of {len(cells)} are hits: within {100 * _HIT:.0f} % of what was predicted."
+
+
+def _predicted(row: Row) -> str:
+    return "unknown" if row.predicted is None else f"{row.predicted:,.0f} {row.unit}"

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -81,22 +81,8 @@ class Condition:
     refused: str = ""
 
 
-class Cell(NamedTuple):
-    """One design under one condition."""
-
-    condition: Condition
-    replicates: int
-    blocks: int
-
-    @property
-    def name(self) -> str:
-        """Name of the condition."""
-        return self.condition.name
-
-    @property
-    def size(self) -> str:
-        """Replicates and blocks."""
-        return f"{self.replicates} x {self.blocks}"
+class Cell(coverage_rule.Cell):
+    """One design under one condition (`Condition`)."""
 
     @property
     def design(self) -> Design:

@@ -13,11 +13,11 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from checks import coverage_rule, simulate
+from checks.coverage_rule import Cell
 from checks.simulate import ARM, BASE, BASE_MS, SECONDS
 from diskbook.design.vocabulary import Scope
 from diskbook.stats import intervals
@@ -58,24 +58,6 @@ class Condition:
 
     name: str
     levels: Noise
-
-
-class Cell(NamedTuple):
-    """One design under one noise."""
-
-    condition: Condition
-    replicates: int
-    blocks: int
-
-    @property
-    def name(self) -> str:
-        """Name of the noise."""
-        return self.condition.name
-
-    @property
-    def size(self) -> str:
-        """Replicates and blocks."""
-        return f"{self.replicates} x {self.blocks}"
 
 
 @dataclass(frozen=True)

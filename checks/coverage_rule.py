@@ -6,7 +6,7 @@ Also what the rows of every part have in common.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,24 @@ SURE = 3.0
 OFTEN_REFUSED = 0.2
 """Share of runs without a judged interval from which docs/explanation/coverage.md says why."""
 LIMITED = "known limit: "
+
+
+class Cell(NamedTuple):
+    """One design under one condition, or one noise, which has a name."""
+
+    condition: Any
+    replicates: int
+    blocks: int
+
+    @property
+    def name(self) -> str:
+        """Name of the condition."""
+        return str(self.condition.name)
+
+    @property
+    def size(self) -> str:
+        """Replicates and blocks."""
+        return f"{self.replicates} x {self.blocks}"
 
 
 @dataclass(frozen=True)

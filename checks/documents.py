@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, get_args, get_origin
 
-from checks import page_head
+from checks import markdown, page_head
 from diskbook.cli.documents import DOCUMENTS, Document, Record
 from diskbook.facts import paths
 
@@ -21,15 +21,14 @@ def page() -> str:
 
 def _of(document: type[Document]) -> Iterator[str]:
     name = f"diskbook/{document.COMMAND}/{document.VERSION}"
-    yield from [f"## `{name}`", "", f"{document.__doc__}", "", "| Key | Value | |", "|---|---|---|"]
-    yield from _rows(document, "")
-    yield ""
+    yield from [f"## `{name}`", "", f"{document.__doc__}", ""]
+    yield from [markdown(("Key", "Value", ""), _rows(document, "")), ""]
 
 
-def _rows(record: type[Record], prefix: str) -> Iterator[str]:
+def _rows(record: type[Record], prefix: str) -> Iterator[tuple[str, str, str]]:
     for name, field in record.model_fields.items():
         kind = field.annotation
-        yield f"| `{prefix}{name}` | {_kind(kind)} | {field.description or ''} |"
+        yield f"`{prefix}{name}`", _kind(kind), field.description or ""
         inner = [item for item in get_args(kind) if isinstance(item, type) and issubclass(item, Record)]
         if inner:
             yield from _rows(inner[0], f"{prefix}{name}{'[]' * (get_origin(kind) is list)}.")

@@ -47,15 +47,17 @@ def records() -> dict[str, tuple[type[BaseModel], bool]]:
 def _keys(name: str, listed: tuple[type[BaseModel], bool]) -> Iterator[str]:
     record, several = listed
     head = f"[[{name}]]" if several else f"[{name}]"
-    yield from (f"## `{head}`", "", "| Key | Value | Default | Meaning |", "|---|---|---|---|")
     texts = meanings()["keys"][name]
-    for key, field in record.model_fields.items():
-        default = "required" if field.is_required() else _default(field.default)
-        yield f"| `{key}` | {_value(field)} | {default} | {texts[key]} |"
-    yield ""
+    rows = [
+        (f"`{key}`", _value(field), _default(field), texts[key]) for key, field in record.model_fields.items()
+    ]
+    yield from (f"## `{head}`", "", markdown(("Key", "Value", "Default", "Meaning"), rows), "")
 
 
-def _default(value: Any) -> str:
+def _default(field: FieldInfo) -> str:
+    value = field.default
+    if field.is_required():
+        return "required"
     if value is None or value in ((), "", {}):
         return "none"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
@@ -104,18 +106,16 @@ def _columns(table: schema.Table) -> Iterator[str]:
     yield from (f"### `{table.name}`", "", texts["tables"][table.name], "")
     if table.name == schema.EVIDENCE.name:
         return
-    yield from ("| Column | Type | Unit | May be empty | Meaning |", "|---|---|---|---|---|")
-    for column in table.columns:
-        values = (
-            f" One of: {', '.join(f'`{value}`' for value in column.values if value)}."
-            if column.values
-            else ""
-        )
-        kind = column.dtype.partition("[")[0].replace("str", "text")
-        unit = _UNITS.get(column.unit, column.unit)
-        empty = "yes" if column.nullable or column.default is not None else ""
-        yield f"| `{column.name}` | {kind} | {unit} | {empty} | {texts['columns'][column.name]}{values} |"
-    yield ""
+    heads = ("Column", "Type", "Unit", "May be empty", "Meaning")
+    yield from (markdown(heads, [_column(item, texts["columns"][item.name]) for item in table.columns]), "")
+
+
+def _column(column: schema.Column, meaning: str) -> tuple[str, ...]:
+    values = ", ".join(f"`{value}`" for value in column.values if value)
+    kind = column.dtype.partition("[")[0].replace("str", "text")
+    empty = "yes" if column.nullable or column.default is not None else ""
+    meaning += f" One of: {values}." if values else ""
+    return f"`{column.name}`", kind, _UNITS.get(column.unit, column.unit), empty, meaning
 
 
 def profiles() -> str:

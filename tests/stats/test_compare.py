@@ -122,7 +122,7 @@ def test_near_a_cap_a_ratio_of_rates_has_no_interval() -> None:
     assert set(table["verdict"]) == {"inconclusive"}
     assert table["ratio"].tolist() == pytest.approx([1.0, 1.0], abs=0.01)
     assert table[["ci_low", "ci_high", "p_adjusted"]].isna().all(axis=None)
-    assert table["warnings"].str.contains("measure a second depth").all()
+    assert table["warnings"].str.contains("a second depth, or rates logged over 30 s and more").all()
 
 
 def test_equal_disks_of_unknown_credit_do_not_differ() -> None:

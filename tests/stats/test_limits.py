@@ -225,3 +225,18 @@ def test_made_up_tables_have_the_schema_of_real_ones() -> None:
 def test_predicted_latency() -> None:
     assert limits.predicted_latency_ms(40, 5099.82) == pytest.approx(7.843, abs=0.001)
     assert np.isnan(limits.predicted_latency_ms(40, 0))
+
+
+@pytest.mark.parametrize(
+    ("lat_mean_ms", "words"),
+    [
+        (1.5, "not known: the tool's own concurrency"),
+        (1500.0, "rate times latency is 998 I/Os in flight, where 1 are told; check the units"),
+        (0.75, "not known: the queue was not kept full"),
+    ],
+)
+def test_latencies_of_another_unit_are_not_an_idle_queue(lat_mean_ms: float, words: str) -> None:
+    unknown = dict.fromkeys([limit.column for limit in limits.LIMITS], np.nan)
+    trial = one_trial(iops=665.0, lat_mean_ms=lat_mean_ms, outstanding=1, **unknown)
+    (cell,) = limits.label_cells(trial).to_dict("records")
+    assert words in cell["binds"]

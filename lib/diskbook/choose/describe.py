@@ -155,8 +155,7 @@ def why_words(candidate: Candidate, need: Need) -> Iterator[str]:
         if limit.carries and limit.drawn_share:
             state = f"lets your load through on {percent(limit.drawn_share, '.0f')} of its burst credit"
         burst = f", bursting to {limit.burst:,.0f}" if limit.burst > limit.base else ""
-        load = _block(need) if len(need.iops) == 1 else "your load"
-        block = f"= {limit.lasting_iops:,.0f} IOPS of {load}"
+        block = f"= {limit.lasting_iops:,.0f} IOPS of {_block(need) if len(need.iops) == 1 else 'your load'}"
         yield f"  {limit.shown}{burst} {block}: {state}"
     held = candidate.held(need)
     disk, vm = (

@@ -20,7 +20,6 @@ from diskbook.facts.units import GIB, MB, parse_gib, parse_percent, parse_rate
 SURVIVES = ("none", "machine", "zone")
 """What data outlive, from least to most: a stopped machine (LRS), a zone (ZRS)."""
 _MOST_RATE = 1e8
-SECTOR_BYTES = 512
 _TOLERATED = 0.05
 """How far IOPS, block size and MB/s that are all given may disagree."""
 
@@ -107,7 +106,7 @@ def given(
             f"--iops {rate:g} of --block-size {block_size} are {rate * block / MB:g} MB/s, not the "
             f"{throughput:g} of --mb-s; leave one of the three out"
         )
-    if rate * SECTOR_BYTES > throughput * MB:
+    if rate * 512 > throughput * MB:
         raise UsageError(f"{throughput * MB / rate:g} bytes per I/O cannot be; a disk reads 512 and more")
     need = Need(np.array([rate]), np.array([throughput]), np.array([1.0]), parse_gib(size, "--size"))
     return wished(replace(need, read_share=share_of(read, "--read")), **wishes)
@@ -135,7 +134,7 @@ def wished(need: Need, **wishes: Any) -> Need:
 
 def share_of(text: str, option: str) -> float:
     """Read a percentage from 0 to 100 % as a share."""
-    return parse_percent(text, option, whole=True)
+    return parse_percent(text, option, zero=True)
 
 
 def block_of(text: str | None) -> int | None:

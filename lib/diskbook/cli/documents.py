@@ -135,14 +135,19 @@ class Protocol(Document, command="why-protocol"):
     comparisons: list[ComparisonRow]
 
 
-class Judged(Record):
-    """A row of comparisons.csv: a ratio, in one scope."""
+class Compared(Record):
+    """What tells a comparison."""
 
     arm: str
     base_arm: str
     workload: str
     direction: str
     metric: str
+
+
+class Judged(Compared):
+    """A row of comparisons.csv: a ratio, in one scope."""
+
     scope: str
     family: str
     ratio: Number
@@ -256,15 +261,10 @@ class ChangedRow(Record):
     values: dict[str, str] = Field(description="by run")
 
 
-class PairRow(Record):
+class PairRow(Compared):
     """A comparison in two runs."""
 
     family: str
-    arm: str
-    base_arm: str
-    workload: str
-    direction: str
-    metric: str
     first_run: str
     run: str
     scope: str
@@ -289,14 +289,9 @@ class PairRow(Record):
     provenance: str
 
 
-class SpreadRow(Record):
+class SpreadRow(Compared):
     """Spread of a comparison between three runs or more."""
 
-    arm: str
-    base_arm: str
-    workload: str
-    direction: str
-    metric: str
     sd: Number = Field(description="standard deviation of log ratios between runs")
     low: Number
     high: Number
@@ -332,15 +327,10 @@ class Compare(Document, command="compare"):
     fail_over: FailOver | None = Field(description="null without --fail-over")
 
 
-class OverRunsRow(Record):
+class OverRunsRow(Compared):
     """A comparison in all runs of a kind: provenance, scope and stratum."""
 
     family: str
-    arm: str
-    base_arm: str
-    workload: str
-    direction: str
-    metric: str
     provenance: str
     scope: str
     stratum: str = Field(description='from where zone-redundant disks answer; "" where that is not known')

@@ -40,16 +40,13 @@ def percent(share: float, form: str = ".3g") -> str:
     return f"{100 * share:{form}} %"
 
 
-def parse_percent(
-    text: str, option: str, most: float = 100.0, zero: bool = False, whole: bool = False
-) -> float:
+def parse_percent(text: str, option: str, most: float = 100.0, zero: bool = False) -> float:
     """Read a percentage as a share: "1.5%" is 0.015.
 
     - `text`: what a user wrote.
     - `option`: where, e.g. "--effect"; it begins the message.
     - `most`: the number must be less, in percent.
-    - `zero`: whether 0 % makes sense.
-    - `whole`: whether 0 % and `most` make sense, as of a share.
+    - `zero`: whether 0 % and `most` itself make sense.
 
     Raises UsageError when the sign is missing (1.5 or 0.015 could mean either), or the number makes no sense.
 
@@ -63,10 +60,9 @@ def parse_percent(
         value = math.nan
     if math.isnan(value) or not text.strip().endswith("%"):
         raise UsageError(f"{option} {text}: write a percentage with its sign, for example 1.5%")
-    if not (value >= 0 if zero or whole else value > 0) or not (value <= most if whole else value < most):
-        low = "0 % or more" if zero else "more than 0 %"
-        range_words = f"from 0 to {most:g} %" if whole else f"{low} and less than {most:g} %"
-        raise UsageError(f"{option} {text}: it must be {range_words}")
+    if not (0 <= value <= most if zero else 0 < value < most):
+        words = f"from 0 to {most:g} %" if zero else f"more than 0 % and less than {most:g} %"
+        raise UsageError(f"{option} {text}: it must be {words}")
     return value / 100
 
 

@@ -221,7 +221,7 @@ def _held(name: tuple[str, str], row: Mapping[Any, Any], caps: Mapping[str, floa
         why = "it did not apply: a cache answered, or disk or machine are not the ones named"
         return Finding(*name, Diagnosis.UNKNOWN, f"{share}, so {why}")
     if row["label"] == Label.NEAR_A_CAP:
-        remedy = "a second depth or a longer trial would show it"
+        remedy = f"{limits.SHOWS_A_CAP} would show it"
         return Finding(*name, Diagnosis.PERHAPS, f"{share}, but nothing else speaks for it", remedy)
     latency = (
         f"{_its_latency(row, 'say')} nothing of the disk: at that limit "

@@ -14,6 +14,7 @@ import pandas as pd
 from diskbook.design.series import Samples, flat_trials, moving_trials
 from diskbook.design.totals import (
     CELL,
+    LITTLE_TOLERANCE,
     little_error,
     little_ok,
     little_tolerance,
@@ -55,6 +56,7 @@ BY_PLATFORM = "the platform reports"
 KNEE_FACTOR = 2.0
 """Multiple of the depth that a rate needs at the unqueued latency, beyond which depth buys nothing."""
 
+SHOWS_A_CAP = "a second depth, or rates logged over 30 s and more (fio: --write_iops_log; DiskSpd: -D)"
 
 Cell = Mapping[Any, Any]
 """A row of the table of cells."""
@@ -265,6 +267,10 @@ def _binds(cell: Mapping[Any, Any]) -> str:
 
 def _concurrency(cell: Mapping[Any, Any]) -> str:
     """Say whether a closed loop runs as fast as its own I/Os in flight let it, where something shows that."""
+    in_flight = cell["iops"] * cell["lat_mean_ms"] / 1000
+    if cell["n_little_ok"] < cell["n_trials"] and in_flight > (1 + LITTLE_TOLERANCE) * cell["outstanding"]:
+        told = f"{in_flight:,.3g} I/Os in flight, where {cell['outstanding']:,.0f} are told"
+        return f"not known: rate times latency is {told}; check the units"
     if cell["n_little_ok"] < cell["n_trials"] or not cell["iops"] > 0:
         return "not known: the queue was not kept full, or the offered rate not reached"
     if cell["one_rate"]:

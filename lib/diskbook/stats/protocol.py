@@ -424,7 +424,7 @@ POINTS = (
         19,
         "trials",
         "Both arms have trials, values are numbers, and no loss or noise of one arm can have made the ratio.",
-        "resume the run to fill the gaps, and find out why trials failed",
+        f"{data.FILL}; find out why trials failed",
         (DATA, VALUES, data.LOSSES, data.LOSSES_BY_ARM, data.NOISE),
     ),
     Point(

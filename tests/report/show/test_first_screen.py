@@ -199,7 +199,7 @@ def test_the_answer_of_a_mixed_load_is_that_of_one_direction_and_the_other_stand
     other = mixed(a)
     card = html.unescape(str(show.screen(other)))
     assert "one 4K read among 30 % writes takes" in card and "mixed" not in card
-    assert "The writes beside them: +100 % (95 % CI 90 to 110 %)." in card
+    assert "The same load's writes: +100 % (95 % CI 90 to 110 %)." in card
     bars = re.findall(r"<span>([\d.]+ ms)</span>", card)
     assert bars and all(value in other.headline for value in bars)  # those of the reads alone
 

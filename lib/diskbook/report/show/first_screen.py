@@ -45,12 +45,8 @@ def screen(a: Analysed) -> Html:
 def _other_direction(a: Analysed) -> str:
     """What the other half of a mixed load shows, where the answer is about one."""
     lines = headlines.of(a.comparisons, a.scenario)
-    same = [
-        f" The {row['direction']}s beside them: {lead.found(row)}."
-        for row in lines.others
-        if lines.lead and all(row[key] == lines.lead[key] for key in KEYS)
-    ]
-    return escaped("".join(same))
+    same = [row for row in lines.others if lines.lead and all(row[key] == lines.lead[key] for key in KEYS)]
+    return escaped("".join(f" The same load's {row['direction']}s: {lead.found(row)}." for row in same))
 
 
 def _bars(row: sentences.Row, a: Analysed) -> str:

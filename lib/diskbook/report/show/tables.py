@@ -59,9 +59,7 @@ def comparisons(a: Analysed) -> Html:
         rows.append(
             {
                 "Family": family,
-                "Load": _with_start(
-                    of_direction(a.words[workload], direction), picked[key].get("lat_start", "")
-                )
+                "Load": _load(a, workload, direction, picked[key].get("lat_start", ""))
                 + ("" if single else f": {METRICS.get(metric, metric)}"),
                 "Arms": f"{a.labels[arm]} / {a.labels[base_arm]}",
                 **_scopes(group, notes),
@@ -77,8 +75,9 @@ def comparisons(a: Analysed) -> Html:
     return table(rows, caption, notes, optional=("Difference", "p, adjusted"))
 
 
-def _with_start(load: str, start: str) -> str:
-    """Load in words; of a held rate with from when its latency counts."""
+def _load(a: Analysed, workload: str, direction: str, start: str) -> str:
+    """Load in words, of a mixed one its direction; of a held rate with from when its latency counts."""
+    load = of_direction(a.words[workload], direction)
     return f"{load} ({start})" if start else load
 
 
@@ -317,7 +316,7 @@ def percentile_ratios(a: Analysed) -> Html:
             for row in group.to_dict("records")
         }
         arms = f"{a.labels[arm]} / {a.labels[base_arm]}"
-        load = _with_start(of_direction(a.words[workload], direction), group["start"].iloc[0])
+        load = _load(a, workload, direction, group["start"].iloc[0])
         rows.append({"Load": load, "Arms": arms, "Scope": Scope(scope).words(zone), **shown})
     caption = "Ratios of the percentiles of a typical trial, from pairs of trials within blocks"
     return table(rows, caption, notes)

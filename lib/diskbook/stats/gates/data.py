@@ -97,6 +97,7 @@ def _young(values: np.ndarray) -> float:
 DATA = "data"
 LITTLE, RATE, STATIONARITY, LOSSES = "Little's law", "offered rate", "stationarity", "failed trials"
 NOISE, LOSSES_BY_ARM, MEMORY = "one-sided noise", "losses by arm", "memory"
+FILL = "fill the gaps: resume the run, or import what is missing as well"
 MAX_LOST = 0.25
 LOW_WINDOWS = 0.01
 """Share of windows with too few I/Os, beyond which lower bounds say nothing about the 99th percentile."""
@@ -110,7 +111,7 @@ def data_gate(arm: str, base_arm: str, workload: str, counts: Sequence[int], run
     if not missing:
         return passed(DATA, f"both arms have finished trials of {workload}")
     cause = f"no finished trial of {' and '.join(missing)} with {workload}"
-    return failed(DATA, cause, "resume the run or measure again")
+    return failed(DATA, cause, FILL)
 
 
 def little_gate(cells: Sequence[Cell]) -> Gate:
@@ -227,7 +228,7 @@ def most_by_chance(n_trials: int) -> float:
 
 
 def losses_gate(cells: Sequence[Cell], n_blocks: int, n_blocks_all: int) -> Gate:
-    """Failed trials are said; where a quarter of the blocks lack an arm, what is left is a selection."""
+    """Failed trials are said; if over a quarter of the blocks lack an arm, what is left is a selection."""
     n_failed, twice = _sum(cells, "n_failed"), _sum(cells, "n_repeated_rows")
     parts = []
     if n_failed:
@@ -238,7 +239,7 @@ def losses_gate(cells: Sequence[Cell], n_blocks: int, n_blocks_all: int) -> Gate
         parts.append(f"{n_blocks} of {n_blocks_all} blocks have both arms")
     cause = "; ".join(parts) or "no trial failed"
     if n_blocks_all and n_blocks < (1 - MAX_LOST) * n_blocks_all:
-        return failed(LOSSES, cause, "resume the run to fill the gaps")
+        return failed(LOSSES, cause, FILL)
     return passed(LOSSES, cause)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from diskbook.design.vocabulary import CreditState, Label, Verdict
 from diskbook.facts.metrics import METRICS
 from diskbook.stats.gates import Cell, Gate, distinct, failed, farthest, not_assessable, passed
-from diskbook.stats.limits import CONSUMED
+from diskbook.stats.limits import CONSUMED, SHOWS_A_CAP
 from diskbook.stats.platform import BURSTS
 from diskbook.stats.saturation import LIMIT_LIKE
 
@@ -40,7 +40,7 @@ def cap_gate(arms: Sequence[str], labels: Sequence[Cell], words: Sequence[str]) 
     ]
     if near:
         cause = f"{' and '.join(near)}, which may or may not bind"
-        remedy = "measure a second depth, or 30 s and more, to tell"
+        remedy = f"{SHOWS_A_CAP} would tell"
         return not_assessable(CAP, cause, remedy, Verdict.INCONCLUSIVE)
     unknown = [arm for arm, cell, _ in cells if math.isnan(cell["share"])]
     if len(unknown) == len(cells):

@@ -65,6 +65,9 @@ def test_a_wrong_pattern_is_one_sentence(pattern: str, message: str) -> None:
         ("premium-2025-01-31", "premium", "2025-01-31"),
         ("20250131T101500Z", "", "20250131T101500Z"),
         ("fio_20250131_1015", "fio", "20250131_1015"),
+        ("r12", "", "r12"),
+        ("r5.large", "r5.large", ""),
+        ("lrs-r1", "lrs-r1", ""),
         ("disk2", "disk2", ""),
         ("vm-1", "vm-1", ""),
         ("brun1", "brun1", ""),
@@ -97,12 +100,13 @@ def guessed(*paths: str) -> tuple[list[Meaning], tuple[str, ...]]:
     )
 
 
-def test_folders_of_runs_are_sessions() -> None:
-    meanings, patterns = guessed("lrs/run1/x.json", "lrs/run2/x.json", "zrs/run1/x.json", "zrs/run2/x.json")
+@pytest.mark.parametrize("word", ["run", "r", "R"])
+def test_folders_of_runs_are_sessions(word: str) -> None:
+    paths = [f"{arm}/{word}{number}/x.json" for arm in ("lrs", "zrs") for number in (1, 2)]
+    meanings, patterns = guessed(*paths)
     assert patterns == ("{arm}/{session}/{load}*",)
-    assert meanings[1] == Meaning(("lrs",), session="run2") and meanings[2] == Meaning(
-        ("zrs",), session="run1"
-    )
+    assert meanings[1] == Meaning(("lrs",), session=f"{word}2")
+    assert meanings[2] == Meaning(("zrs",), session=f"{word}1")
 
 
 def test_dates_in_names_of_folders_are_sessions_of_arms() -> None:

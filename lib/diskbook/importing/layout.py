@@ -17,6 +17,7 @@ _WORDS = "run|rep|repeat|replicate|iter|iteration|round|pass|trial|attempt|sessi
 _TOKENS = (
     re.compile(rf"(?:^|[-_ ./])(?P<token>{_DATE}{_CLOCK})(?=$|[-_ ./])"),
     re.compile(rf"(?:^|[-_ .])(?P<token>(?:{_WORDS})[-_ #]?\d{{1,4}})(?=$|[-_ .])", re.IGNORECASE),
+    re.compile(r"^(?P<token>[rR]\d{1,3})$"),  # a whole name: r5.large is none
 )
 _NUMBER = re.compile(r"^#?\d{1,3}$")
 _END_NUMBER = re.compile(r"[-_.]\d{1,3}$")

@@ -381,6 +381,7 @@ def test_each_stratum_is_shown_apart() -> None:
         "arm",
         "base_arm",
         "workload",
+        "direction",
         "stratum",
         "n_replicates",
         "ratio",
@@ -389,8 +390,8 @@ def test_each_stratum_is_shown_apart() -> None:
         "reason",
     ]
     rows = [
-        ("a", "b", "w", "nearest 1", 2, 1.5, 1.4, 1.6, ""),
-        ("a", "b", "w", "nearest 2", 1, 2.5, None, None, "one"),
+        ("a", "b", "w", "read", "nearest 1", 2, 1.5, 1.4, 1.6, ""),
+        ("a", "b", "w", "read", "nearest 2", 1, 2.5, None, None, "one"),
     ]
     frame = pd.DataFrame(rows, columns=columns)
     names = {"labels": {"a": "ZRS", "b": "LRS"}, "words": {"w": "4K write"}}

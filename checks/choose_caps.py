@@ -93,7 +93,7 @@ def _read(name: str) -> Iterator[dict[str, str]]:
 
 
 def table() -> str:
-    """What was seen beside what the tables predict, and how many are hits."""
+    """Tabulate what others saw and what the tables predict, and count the hits."""
     cells = [
         (row.dataset, row.what, f"{row.seen:,.0f} {row.unit}", _predicted(row), row.verdict) for row in rows()
     ]

@@ -320,6 +320,11 @@ def test_a_number_out_of_range_is_told_with_the_range(given: dict[str, str], wor
         ask.ask(**{"iops": "100", "block_size": "4K", "size": "10GiB", **given})
 
 
+@pytest.mark.parametrize("iops", [0.5, 249, 251, 8000, 1e5])
+def test_a_block_of_one_sector_is_taken_at_any_rate(iops: float) -> None:
+    assert needs.given(f"{iops:g}".lstrip("0"), "512", None, "0%", "10GiB").peak_iops == iops
+
+
 @pytest.mark.parametrize(
     ("block", "words"), [("4K", "4 KiB"), ("512", "0.5 KiB"), ("1M", "1,024 KiB"), ("64M", "65,536 KiB")]
 )

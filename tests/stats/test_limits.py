@@ -231,7 +231,7 @@ def test_predicted_latency() -> None:
     ("lat_mean_ms", "words"),
     [
         (1.5, "not known: the tool's own concurrency"),
-        (1500.0, "rate times latency is 998 I/Os in flight, where 1 are told; check the units"),
+        (1500.0, "rate times latency is 998 I/Os in flight, for a queue of 1; check the units"),
         (0.75, "not known: the queue was not kept full"),
     ],
 )

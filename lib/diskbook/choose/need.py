@@ -106,7 +106,7 @@ def given(
             f"--iops {rate:g} of --block-size {block_size} are {rate * block / MB:g} MB/s, not the "
             f"{throughput:g} of --mb-s; leave one of the three out"
         )
-    if rate * 512 > throughput * MB:
+    if throughput * MB / rate < 512 * (1 - 1e-9):
         raise UsageError(f"{throughput * MB / rate:g} bytes per I/O cannot be; a disk reads 512 and more")
     need = Need(np.array([rate]), np.array([throughput]), np.array([1.0]), parse_gib(size, "--size"))
     return wished(replace(need, read_share=share_of(read, "--read")), **wishes)

@@ -82,9 +82,9 @@ def parse_rate(text: str | None, option: str, unit: str) -> float | None:
     """Read a rate above 0 such as 8000, 8k or "8000 IOPS"; UsageError where it is none."""
     if text is None:
         return None
-    match = re.fullmatch(r"\s*(\d*\.?\d*(?:[eE]\d{1,2})?)\s*([A-Za-z/]*)\s*", text)
+    match = re.fullmatch(r"\s*((?:\d+\.?\d*|\.\d+)(?:[eE]\d{1,2})?)\s*([A-Za-z/]*)\s*", text)
     thousand = match is not None and match[2] == "k" and unit == "IOPS"
-    value = float(match[1]) * (1000 if thousand else 1) if match and match[1][:1].strip(".eE") else 0.0
+    value = float(match[1]) * (1000 if thousand else 1) if match else 0.0
     if match is None or not (thousand or match[2].lower() in ("", unit.lower())) or not value > 0:
         raise UsageError(f"{option} {text}: write a number of {unit} above 0, for example {option} 8000")
     return value

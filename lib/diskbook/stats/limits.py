@@ -269,8 +269,8 @@ def _concurrency(cell: Mapping[Any, Any]) -> str:
     """Say whether a closed loop runs as fast as its own I/Os in flight let it, where something shows that."""
     in_flight = cell["iops"] * cell["lat_mean_ms"] / 1000
     if cell["n_little_ok"] < cell["n_trials"] and in_flight > (1 + LITTLE_TOLERANCE) * cell["outstanding"]:
-        contrast = f"{in_flight:,.3g} I/Os in flight, where {cell['outstanding']:,.0f} are told"
-        return f"not known: rate times latency is {contrast}; check the units"
+        queue = f"{in_flight:,.3g} I/Os in flight, for a queue of {cell['outstanding']:,.0f}"
+        return f"not known: rate times latency is {queue}; check the units"
     if cell["n_little_ok"] < cell["n_trials"] or not cell["iops"] > 0:
         return "not known: the queue was not kept full, or the offered rate not reached"
     if cell["one_rate"]:

@@ -213,6 +213,12 @@ def test_reads_and_writes_of_a_mixed_load_are_told_apart_wherever_they_stand(a: 
         assert name in post_words.what_words(row, other).lower()
         key = [str(row[column]) for column in measured.KEY]
         assert name in measured.words(other.scenario, other.words, key)
+        named = {**row, "metric": "iops"}
+        arm = other.scenario.arm_named(row["arm"]).model_copy(update={"label": "mixed (a pool)"})
+        arms = [arm if item.name == arm.name else item for item in other.scenario.arm]
+        scenario = other.scenario.model_copy(update={"arm": tuple(arms)})
+        for words in (sentences.measured(item, scenario) for item in (row, named)):
+            assert name in words and "of mixed (a pool)" in words
     claims = [lead.claim(row, other.scenario, other.labels) for row in rows.values()]
     assert "among 30 % writes" in claims[0] and "among 70 % reads" in claims[1]
     for shown in (show.headline_table(other), show.comparisons(other)):

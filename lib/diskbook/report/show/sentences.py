@@ -250,12 +250,12 @@ def attach_words(row: Row) -> str:
 
 def measured(row: Row, scenario: Scenario) -> str:
     """What a comparison measured of its arm, e.g. "write latency at queue depth 1 of ZRS from zone 1"."""
-    item, plain = scenario.workload_named(row["workload"]), is_plain(row)
-    what = f"{load_words(item, plain=plain)} of {_arm(scenario, row['arm'])}"
-    if row["metric"] != "lat_mean_ms":
-        metric = METRIC_WORDS[row["metric"]]
-        what = f"{metric} of {_arm(scenario, row['arm'])} ({_workload(item, plain=plain)})"
-    return totals.of_direction(what, row["direction"]) + _start(row)
+    item, arm = scenario.workload_named(row["workload"]), _arm(scenario, row["arm"])
+    is_mean = row["metric"] == "lat_mean_ms"
+    load = (load_words if is_mean else _workload)(item, plain=is_plain(row))
+    load = totals.of_direction(load, row["direction"])
+    what = f"{load} of {arm}" if is_mean else f"{METRIC_WORDS[row['metric']]} of {arm} ({load})"
+    return what + _start(row)
 
 
 def _start(row: Row) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,7 @@ from diskbook.report.show import lead
 from diskbook.results import tables
 from diskbook.results.run import Run
 from diskbook.stats.zone_probe import probe
-from support import SCENARIOS, emulated, played
-from support.disturbance import load_sensitive
+from support import SCENARIOS, emulated, played, samples
 
 SHARED = str(SCENARIOS / "shared.toml")
 
@@ -32,7 +32,7 @@ def measured() -> Iterator[tuple[Analysis, dict[str, Any]]]:
         yield analyse(folder), json.loads((folder.folder / "truth.json").read_text())
 
 
-@pytest.mark.measures
+@pytest.mark.emulator
 def test_the_zone_that_answers_is_the_one_that_was_planted(
     measured: tuple[Analysis, dict[str, Any]],
 ) -> None:
@@ -44,14 +44,9 @@ def test_the_zone_that_answers_is_the_one_that_was_planted(
     assert found["lat_ms"].idxmin() == zone and found.loc[zone, "verdict"] == "nearest"
     others = sorted(found.drop(zone)["ratio"])
     assert others == [pytest.approx(3.2 / 2.2, rel=0.1), pytest.approx(4.3 / 2.2, rel=0.1)]
-    reads = a.trials[played.single(a.trials) & (a.trials["direction"] == "read")]
-    seen = reads.groupby("physical_zone")["lat_mean_ms"].median()
-    with load_sensitive():
-        assert sorted(seen) == [pytest.approx(planted, rel=0.08) for planted in (2.2, 3.2, 4.3)]
-        assert seen.idxmin() == zone
 
 
-@pytest.mark.measures
+@pytest.mark.emulator
 def test_words_and_tables(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a = played.analysis_as_drawn(*measured)
     (said,) = shared_zrs.probe_words(a)
@@ -60,49 +55,50 @@ def test_words_and_tables(measured: tuple[Analysis, dict[str, Any]]) -> None:
     for zone in {f"zone {one['logical_zone']} ({one['physical_zone'].split('-')[-1]})" for one in machines}:
         assert zone in shared_zrs.probe_table(a) and zone in said
     assert shared_zrs.probe_table(a).count("<tr>") == 4
-    claims = shared_zrs.claims_table(a)
-    assert "2 % overhead" in claims and "Capped" in claims and "in three zones" in claims
-    assert "Here (emulated)" in claims and "Read from 3 zones" in claims and "Nothing" not in claims
 
 
-@pytest.mark.measures
-def test_the_articles_load_sits_on_the_cap(measured: tuple[Analysis, dict[str, Any]]) -> None:
-    a, _ = measured
-    rows = a.comparisons[a.comparisons["workload"] == "article"]
-    with load_sensitive():  # else Little's law may fail as well, which weighs more
-        assert set(rows["verdict"]) == {"capped"} and rows["ratio"].isna().all()
-        assert rows["warnings"].str.contains("40 outstanding / cap").all()
-    rows = published_compared.beside(
-        published.assess(published.read("shared-zrs")), a.cells, a.scenario, "emulated"
-    )
-    verdicts = rows.set_index(["published", "unit"])["verdict"]
-    assert verdicts[("ZRS, remote zone, shared", "ms")].startswith("not comparable")
-    with load_sensitive():
-        assert verdicts[("ZRS, same zone, shared", "ms")] == "capped artefact"
-
-
-@pytest.mark.measures
-def test_one_disk_from_two_machines_is_no_finding_with_one_replicate(
-    measured: tuple[Analysis, dict[str, Any]],
-) -> None:
-    """Reads from two zones differ by 1.4 times or more: so may machines, as far as one replicate tells."""
-    a = played.analysis_as_drawn(*measured)
-    rows = a.comparisons[a.comparisons["workload"] == "read-qd1"]
-    assert set(rows["verdict"]) == {"inconclusive"} and set(rows["pairing"]) == {"same-disk"}
-    row = rows[rows["scope"] == "these disks"].iloc[0]
-    with load_sensitive():  # a rate at depth that is too low for these latencies may sit on a limit: no ratio
-        assert row["ci_high"] < 1 or row["ci_low"] > 1
-        (said,) = lead.answers(a)
-        assert "may or may not differ" in said and "measure 2 replicates or more" in said
-        assert "1 ratio can tell nothing, since the machines may differ as well" in a.ratios.alt
-    assert a.percentile_ratios.empty
-
-
-@pytest.mark.measures
+@pytest.mark.emulator
 def test_write_through_is_noted_where_it_cannot_be_sent(measured: tuple[Analysis, dict[str, Any]]) -> None:
     a, _ = measured
     notes = [event.get("notes") or [] for event in a.run.ledger() if event["event"] == "trial"]
     assert any("no FUA" in note for one in notes for note in one)
+
+
+@pytest.fixture(scope="module")
+def sample() -> Analysis:
+    return samples.analysed("shared-zrs")
+
+
+@pytest.mark.long
+def test_the_articles_load_sits_on_the_cap(sample: Analysis) -> None:
+    claims = shared_zrs.claims_table(sample)
+    assert "2 % overhead" in claims and "Capped" in claims and "in three zones" in claims
+    assert "Here (emulated)" in claims and "Read from 3 zones" in claims and "Nothing" not in claims
+    rows = sample.comparisons[sample.comparisons["workload"] == "article"]
+    assert set(rows["verdict"]) == {"capped"} and rows["ratio"].isna().all()
+    assert rows["warnings"].str.contains("40 outstanding / cap").all()
+    rows = published_compared.beside(
+        published.assess(published.read("shared-zrs")), sample.cells, sample.scenario, "emulated"
+    )
+    verdicts = rows.set_index(["published", "unit"])["verdict"]
+    assert verdicts[("ZRS, remote zone, shared", "ms")].startswith("not comparable")
+    assert verdicts[("ZRS, same zone, shared", "ms")] == "capped artefact"
+
+
+@pytest.mark.long
+def test_one_disk_from_two_machines_is_no_finding_with_one_replicate(sample: Analysis) -> None:
+    """Reads from two zones differ by half or more: so may machines, as far as one replicate tells."""
+    second = sample.tables.trials["replicate"] == 2
+    a = replace(sample, tables=replace(sample.tables, trials=sample.tables.trials[second]))
+    rows = a.comparisons[(a.comparisons["workload"] == "read-qd1") & (a.comparisons["arm"] != "zrs-n1")]
+    assert set(rows["verdict"]) == {"inconclusive"} and set(rows["pairing"]) == {"same-disk"}
+    these = rows[rows["scope"] == "these disks"]
+    assert len(these) == 2 and (these["ci_low"] > 1).all()
+    said = lead.answers(a)[-1]
+    assert "may or may not differ" in said and "measure 2 replicates or more" in said
+    assert "changes can tell nothing, since the machines may differ as well" in a.ratios.alt
+    one_disk = a.percentile_ratios["arm"] != "zrs-n1"
+    assert not one_disk.any()
 
 
 KEYS = "keys 0xd15c0001; type 5 held by 0xd15c0001"

@@ -19,7 +19,9 @@ from diskbook.hosts.powershell import SCRIPTS, script
 from diskbook.hosts.ssh import Host
 from diskbook.hosts.ssh_windows import WindowsConnection, command_line
 from diskbook.tools.diskspd import command as diskspd, xml as diskspd_xml
+from diskbook_emulator import stand_ins
 from diskbook_emulator.machine import Machine
+from diskbook_emulator.stand_in_call import SOCKET
 from diskbook_emulator.types import VmAddress, VmSpec
 from support.emulated import soon
 
@@ -58,11 +60,15 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Machine,
         authorized_keys=(private.with_suffix(".pub").read_text().strip(),),
         custom_data=keys.cloud_init(host_key),
     )
-    made = Machine(folder / "win", "test/win", VmAddress("127.0.0.1", port))
+    warm = stand_ins.start(folder)
+    assert soon((folder / SOCKET).exists)
+    made = Machine(folder / "win", "test/win", VmAddress("127.0.0.1", port), folder)
     made.prepare(spec)
     made.start()
     yield made, Host("win", "127.0.0.1", port, "diskbook", " ".join(host_key.public.split()[:2]), private)
     made.delete()
+    warm.kill()
+    warm.wait()
 
 
 @pytest.fixture

@@ -40,6 +40,9 @@ def signed_in(plane: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         monkeypatch.setenv("DISKBOOK_SSH_SOURCE", SOURCE)
         monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
         monkeypatch.delenv(retail.ENDPOINT, raising=False)
+        # Where another region has to be found few are asked: their lists are long.
+        few = {name: catalog.regions()[name] for name in prices.table()}
+        monkeypatch.setattr(catalog, "regions", lambda: few)
         yield plane
     plane.raw("PUT", "/diskbook/offer", json={})
     plane.faults()
@@ -81,9 +84,7 @@ def _refuse(path: str, status: int, code: str) -> Callable[[World, pytest.Monkey
 
 
 def _closed(plane: World, patch: pytest.MonkeyPatch) -> None:
-    """No such size for this subscription; of the other regions, whose lists are long, few are asked."""
-    few = {name: catalog.regions()[name] for name in prices.table()}
-    patch.setattr(catalog, "regions", lambda: few)
+    """No such size for this subscription."""
     _offer(restrictions=[{"sku": "Standard_D4as_v4", "location": "westeurope"}])(plane, patch)
 
 

@@ -51,7 +51,6 @@ LONGEST_FIRST = (
     "tests/whole/test_platform_minute.py",
     "tests/whole/test_batch.py",
     "tests/checks/test_rehearse.py",
-    "tests/measure/runs/test_pipeline.py::test_a_run_from_nothing_to_the_report",
     "tests/measure/bench/test_trials.py",
     "tests/measure/runs/test_pipeline.py",
     "tests/whole/test_attacks.py",

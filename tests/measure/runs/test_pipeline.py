@@ -6,24 +6,32 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import nbformat
 import psutil
 import pytest
 
+from diskbook.batch.catalogue import read
 from diskbook.cli import main
+from diskbook.facts.errors import UsageError
+from diskbook.measure.runs import begin, outcome, pipeline, stage, stages
 from diskbook.measure.runs.pipeline import Outcome
+from diskbook.report.analysis import companion_files, write
+from diskbook.report.analysis.run import analyse
 from diskbook.results import run as runs, tables
 from diskbook_emulator import lifecycle
-from support import SCENARIOS
+from support import SCENARIOS, own_scenario
 from support.emulated import soon
+from support.measuring import meanwhile
 from support.secrets import PLANTED, contents, spilt
 
-SMALL, TINY = (str(SCENARIOS / f"{name}.toml") for name in ("small", "tiny"))
+TINY = str(SCENARIOS / "tiny.toml")
 LIMIT_S = 300
 """Five times of what a run, or its end, takes beside five other tests: only what hangs takes longer."""
 
@@ -42,11 +50,6 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         return subprocess.Popen(command, stdout=pipe, stderr=pipe, stdin=subprocess.DEVNULL, text=True)
 
     return start
-
-
-def _small(name: str, *more: str) -> list[str]:
-    """Nine trials of 0.3 s a block: the chain is under test here, not the numbers."""
-    return ["run", SMALL, "--name", name, *more]
 
 
 def _long(name: str) -> list[str]:
@@ -82,26 +85,46 @@ def _gone(name: str) -> None:
     assert soon(lambda: not _left(name)), _left(name)
 
 
+def _here(*words: str) -> int:
+    """Call the command line in this process."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr(sys, "argv", ["diskbook", *words])
+        main()
+    return int(str(ended.value.code or 0))
+
+
 @pytest.mark.whole
-def test_a_run_from_nothing_to_the_report(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Secrets are all around it, and it keeps none. That it repeats nothing: test_own_scenario.py."""
-    for variable, value in PLANTED.items():
+def test_a_stopped_run_of_ones_own_scenario_goes_on_to_the_report(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Secrets are all around it, and it keeps none. Its module draws, and is named again to go on."""
+    for variable, value in {**PLANTED, "PYTHONDONTWRITEBYTECODE": "1"}.items():
         monkeypatch.setenv(variable, value)
-    process = cli(*_small("whole"))
+    own = own_scenario.made(tmp_path / "own")
+    own.with_suffix(".py").write_text(own_scenario.MODULE, "utf-8")
+    cells = ("show.bullets([a.module.fastest(a).arm])", "show.figure(*a.module.pictures(a))")
+    nbformat.write(own_scenario.notebook(*cells), own.with_name("3-analyse-toy.ipynb"))
+    process = cli("run", str(own), "--name", "whole", "--time-scale", "0.001")
+    _stopped(process, "whole", signal.SIGINT, "operation", f"{own} --resume whole")
+    assert _here("run", "--resume", "whole") == 2
+    assert "'diskbook run DIR/toy.toml --resume whole'" in capsys.readouterr().err
+
+    process = cli("run", str(own), "--resume", "whole")
     _wait(process, lambda: bool(_events("whole", "trial")))
-    secrets = _secrets_of(runs.open_run("whole"))
+    folder = runs.open_run("whole")
+    secrets = _secrets_of(folder)
     out, err = process.communicate(timeout=2 * LIMIT_S)
     assert process.returncode == 0, err
     assert re.search(r"^On the emulator, ", out, re.MULTILINE)
-    assert out.count(": as expected: ") == 2  # the checks of the scenario
-    trials = len(_events("whole", "trial"))
-    assert out.count("  trial ") == trials > 8
-    folder = runs.open_run("whole")
+    assert f"beside {own}, and run as code: 3-analyse-toy.ipynb, toy.py\n" in out
+    assert out.count("  trial ") == len(_events("whole", "trial")) == 2
     _is_whole(folder)
     _gone("whole")
     kinds = {path.suffix for path, _ in contents(folder.folder)}
     assert kinds >= {".json", ".jsonl", ".gz", ".ipynb", ".html", ".csv", ".parquet"}
     assert not spilt([*contents(folder.folder), ("said", out.encode()), ("said", err.encode())], secrets)
+    _is_drawn_by_its_module(folder, own, tmp_path / "exported")
+    _toml_and_notebook_are_enough(folder, own)
 
 
 def _is_whole(folder: runs.Run) -> None:
@@ -113,6 +136,54 @@ def _is_whole(folder: runs.Run) -> None:
     assert (folder.folder / "truth.json").exists()
     assert not (folder.folder / "keys").exists()
     assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
+
+
+def _is_drawn_by_its_module(run: runs.Run, own: Path, exported: Path) -> None:
+    assert run.manifest[companion_files.RECORD] == ["3-analyse-toy.ipynb", "toy.py"]
+    report = (run.folder / "report.html").read_text()
+    assert "<li>Lrs-z1</li>" in report and 'id="all-trials"' in report  # pages leave titles of pictures out
+    drawn = sorted((run.folder / "figures").glob("*.svg"))
+    assert [path.name for path in drawn] == ["all-trials-390px.svg", "all-trials.svg"]
+    assert all("<title>A picture of the toy</title>" in path.read_text() for path in drawn)
+    written = write.export_figures(analyse(run, companion_files.check_file(run, own)), exported)
+    assert {path.name for path in written} >= {"all-trials.svg", "all-trials@2x.png", "all-trials.json"}
+    with pytest.raises(UsageError, match=r"'diskbook figures whole --scenario DIR/toy\.toml'"):
+        write.export_figures(analyse(run), exported)
+
+
+def _toml_and_notebook_are_enough(run: runs.Run, own: Path) -> None:
+    """Analyse the same results as those of a scenario that has no module."""
+    shutil.rmtree(own.parent)
+    own_scenario.made(own.parent)
+    alone = begin.begin("alone", str(own)).manifest[companion_files.RECORD]
+    run.update_manifest(**{companion_files.RECORD: alone})
+    shutil.rmtree(run.folder / "figures")
+    assert _here("report", "whole", "--scenario", str(own)) == 0
+    report = (run.folder / "report.html").read_text()
+    assert "EMULATED" in report and "Cells: medians over trials" in report
+    assert (run.folder / "comparisons.csv").exists()
+    assert (run.folder / "figures" / "ratios.svg").exists()  # those that every scenario has
+    assert str(own.parent) not in (run.folder / "manifest.json").read_text()
+    assert sorted(path.name for path in own.parent.iterdir()) == ["3-analyse-toy.ipynb", "toy.toml"]
+
+
+@pytest.mark.emulator
+def test_what_is_kept_stands_until_it_is_torn_down(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The notebooks aside; the catalogue has the run as it is once its machines are gone, too."""
+    run = stages.begin("kept", TINY, "emulator", emulator={"profile": "quiet", "time_scale": 0.0})
+    work = [stages.provision, stages.benchmark, lambda run: write.results(analyse(run))]
+    monkeypatch.setattr(stage, "execute", lambda run, *_: work.pop(0)(run))
+    monkeypatch.setattr(outcome, "of", outcome.join_catalogue)
+    try:
+        pipeline.execute(run, keep=True)
+        assert not work and not any(row["deleted_utc"] for row in run.manifest["resource_groups"])
+        assert run.manifest["emulator"]["name"] in [row.name for row in lifecycle.status()]
+    finally:
+        assert _here("teardown", "kept") == 0
+    assert all(row["deleted_utc"] for row in run.manifest["resource_groups"])
+    assert not (run.folder / "keys").exists()
+    assert read.view(run.folder.parent).others == []
+    _gone("kept")
 
 
 def _secrets_of(run: runs.Run) -> dict[str, bytes]:
@@ -127,27 +198,24 @@ def _secrets_of(run: runs.Run) -> dict[str, bytes]:
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("number", "kind"), [(signal.SIGINT, "operation"), (signal.SIGTERM, "block")])
-def test_a_signal_leaves_nothing_but_what_is_finished(cli: Cli, number: signal.Signals, kind: str) -> None:
+def test_a_signal_during_a_trial_leaves_nothing_but_what_is_finished(cli: Cli) -> None:
     process = cli(*_long("stopped"))
-    _wait(process, lambda: bool(_events("stopped", kind)))
+    _stopped(process, "stopped", signal.SIGTERM, "block", "--resume stopped")
+
+
+def _stopped(
+    process: subprocess.Popen[str], name: str, number: signal.Signals, kind: str, resume: str
+) -> None:
+    """Send a signal to a run once an event of a kind is in its ledger."""
+    _wait(process, lambda: bool(_events(name, kind)))
     process.send_signal(number)
     _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 128 + number
-    assert "no resources are left; resume with 'diskbook run --resume stopped'" in err
+    assert f"no resources are left; resume with 'diskbook run {resume}'" in err
     assert "Traceback" not in err
-    _gone("stopped")
-    assert _events("stopped", kind) and not _events("stopped", "trial")
-    assert all(row["deleted_utc"] for row in runs.open_run("stopped").manifest["resource_groups"])
-
-
-@pytest.mark.whole
-def test_a_killed_parent_takes_everything_with_it(cli: Cli) -> None:
-    process = cli(*_long("killed"))
-    _wait(process, lambda: bool(_events("killed", "block")))
-    process.kill()
-    process.communicate()
-    _gone("killed")
+    _gone(name)
+    assert _events(name, kind) and not _events(name, "trial")
+    assert all(row["deleted_utc"] for row in runs.open_run(name).manifest["resource_groups"])
 
 
 def _kill_kernels(pid: int) -> int:
@@ -162,36 +230,39 @@ def _kill_kernels(pid: int) -> int:
 
 
 @pytest.mark.whole
-def test_a_dead_kernel_ends_the_run_cleanly(cli: Cli) -> None:
-    process = cli(*_long("kernel"))
-    _wait(process, lambda: bool(_events("kernel", "block")))
-    assert _kill_kernels(process.pid)
-    _, err = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 1
-    assert "2-benchmark stopped: its kernel died" in err and "--resume kernel" in err
+def test_a_dead_kernel_ends_the_run_cleanly(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+    def kill() -> None:
+        assert soon(lambda: bool(_events("kernel", "operation")), LIMIT_S)
+        assert _kill_kernels(os.getpid())
+
+    with meanwhile(kill):
+        assert _here(*_long("kernel")) == 1
+    err = capsys.readouterr().err
+    assert "1-provision stopped: its kernel died" in err and "--resume kernel" in err
     assert "Traceback" not in err
     _gone("kernel")
 
 
 @pytest.mark.whole
-def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(cli: Cli, tmp_path: Path) -> None:
+def test_azures_refusal_is_one_sentence_and_the_users_emulator_stays(
+    cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     faults = tmp_path / "faults.json"
     error = {"status": 409, "code": "OperationNotAllowed", "message": "exceeding approved Cores quota."}
     match = {"method": "PUT", "path_regex": "/virtualMachines/"}
     faults.write_text(json.dumps([{"match": match, "times": 9, "action": error}]))
     name = f"mine-{os.getpid()}"
-    assert cli("emulator", "start", name, "--faults", str(faults)).wait(timeout=LIMIT_S) == 0
+    assert _here("emulator", "start", name, "--faults", str(faults)) == 0
     try:
-        process = cli("run", TINY, "--name", "refused", "--emulator", name)
-        _, err = process.communicate(timeout=LIMIT_S)
-        assert process.returncode == 1
+        assert _here("run", TINY, "--name", "refused", "--emulator", name) == 1
+        err = capsys.readouterr().err
         assert "create machine r1-vm" in err and "exceeding approved Cores quota." in err
         assert "Traceback" not in err
         folder = runs.open_run("refused")
         assert all(row["deleted_utc"] for row in folder.manifest["resource_groups"])
         assert name in [row.name for row in lifecycle.status() if row.state == "running"]
     finally:
-        assert cli("emulator", "stop", name).wait(timeout=LIMIT_S) == 0
+        assert _here("emulator", "stop", name) == 0
     _gone("refused")
 
 
@@ -243,10 +314,7 @@ def test_a_mistake_is_one_sentence_and_makes_nothing(
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path / "runs")
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(sys, "argv", ["diskbook", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
+    assert _here(*words) == 2
     err = capsys.readouterr().err
     assert said in err
     assert err.startswith("diskbook: ") and err.count("\n") == 1

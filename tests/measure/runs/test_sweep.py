@@ -28,7 +28,7 @@ from diskbook.results.session import RunState
 from diskbook_emulator import lifecycle
 from support import SCENARIOS, identity_endpoint
 from support.arm_plane import SUBSCRIPTION, TOKEN, World
-from support.emulated import soon
+from support.emulated import leftovers, soon
 from support.manifests import odd
 from support.standing import (
     EMULATOR,
@@ -557,11 +557,10 @@ def test_nobody_signed_in_is_a_note_unless_azure_was_asked_for(
 # --- real programs, killed
 
 
-def begun(name: str, *words: str) -> subprocess.Popen[str]:
-    """Start a run and wait until its machines stand."""
+def begun(name: str, *words: str, made: str = '"create machine"') -> subprocess.Popen[str]:
+    """Start a run and wait until its machines stand, or something else is in its ledger."""
     process = diskbook("run", str(SCENARIOS / "tiny.toml"), "--preset", "full", "--name", name, *words)
     ledger = runs.folder_of(name) / "ledger.jsonl"
-    made = '"create machine"'
     assert soon(lambda: process.poll() is not None or (ledger.exists() and made in ledger.read_text()))
     assert process.poll() is None, process.communicate()
     return process
@@ -599,10 +598,12 @@ def test_a_killed_run_on_a_named_emulator_goes_by_sweep(
 
 
 def test_a_killed_run_on_its_own_emulator_leaves_a_record_and_a_key_only(place: Path) -> None:
-    process = begun("alone")
+    """Killed during a trial of ten minutes."""
+    process = begun("alone", "--set", "all_workloads.runtime_s=600", made='"block"')
+    name = runs.open_run("alone").manifest["emulator"]["name"]
+    machines = lifecycle.connect(name).folder
     folder = killed("alone", process)
-    name = folder.manifest["emulator"]["name"]
-    assert soon(lambda: name not in [row.name for row in lifecycle.status()])
+    assert soon(lambda: name not in [row.name for row in lifecycle.status()] and not leftovers(machines))
     found = sweep_runs.find("emulator")
     assert [leftover.goes for leftover in found.leftovers if "run alone" in leftover.text] == [True]
     assert (folder.folder / "keys").exists()

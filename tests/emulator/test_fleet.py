@@ -163,9 +163,9 @@ def rig(unwritten: Rig) -> Rig:
 @pytest.fixture(scope="module")
 def saturated(rig: Rig) -> dict[str, Played]:
     """Writes of 4K alone, behind what the mirror of `outside` holds."""
-    short = SATURATED.replace("-d2", "-d1")
+    line = SATURATED.replace("-W1", "-W0")
     return {
-        kind: rig.play(*names, line=SATURATED if kind == "two-way" else short)
+        kind: rig.play(*names, line=line if kind == "two-way" else line.replace("-d2", "-d1"))
         for kind, names in VOLUMES.items()
     }
 

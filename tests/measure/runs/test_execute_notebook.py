@@ -36,6 +36,10 @@ ports = [
 sockets = sorted({link.laddr for link in family[0].net_connections("unix") if link.laddr})
 facts = {"ports": ports, "sockets": sockets, "mode": os.stat(os.path.dirname(sockets[0])).st_mode & 0o777}
 print(json.dumps({**facts, "parameter": run}))"""
+STANDARD_INPUT = """import os
+import sys
+
+print(sys.executable, repr(sys.stdin.read()), os.environ["MPLBACKEND"])"""
 
 
 def execute(place: Path, *cells: str, **environment: str) -> tuple[subprocess.CompletedProcess[str], Any]:
@@ -62,14 +66,22 @@ def execute(place: Path, *cells: str, **environment: str) -> tuple[subprocess.Co
 
 
 @pytest.mark.emulator
-def test_a_kernel_listens_on_no_port_and_its_sockets_are_ours_alone_and_go(tmp_path: Path) -> None:
-    done, text = execute(tmp_path, LISTENING, JUPYTER_RUNTIME_DIR=str(tmp_path / "runtime"))
+def test_a_kernel_is_this_python_and_listens_on_sockets_that_are_ours_alone_and_go(tmp_path: Path) -> None:
+    """Whatever is installed under its name."""
+    kernel = tmp_path / "jupyter" / "kernels" / "python3"
+    kernel.mkdir(parents=True)
+    strange = {"argv": ["/bin/false", "{connection_file}"], "display_name": "Python 3", "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(strange))
+    folders = {"JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"), "JUPYTER_PATH": str(tmp_path / "jupyter")}
+    done, text = execute(tmp_path, LISTENING, STANDARD_INPUT, **folders)
     assert done.returncode == 0, done.stderr
-    facts = json.loads(text)
+    listening, program = text.splitlines()
+    facts = json.loads(listening)
     assert facts["ports"] == []
     assert len(facts["sockets"]) == 5 and facts["mode"] == 0o700
     assert not any(Path(path).parent.exists() for path in facts["sockets"])
     assert facts["parameter"] == "given"
+    assert program.split() == [sys.executable, "''", "module://matplotlib_inline.backend_inline"]
 
 
 @pytest.mark.emulator
@@ -125,20 +137,3 @@ def test_every_error_of_ours_is_told_as_a_sentence() -> None:
     while more := {name for name, base in classes if base in ours} - ours:
         ours |= more
     assert ours == set(USER_ERRORS)
-
-
-STANDARD_INPUT = """import os
-import sys
-
-print(sys.executable, repr(sys.stdin.read()), os.environ["MPLBACKEND"])"""
-
-
-@pytest.mark.emulator
-def test_a_kernel_is_this_python_whatever_is_installed_under_its_name(tmp_path: Path) -> None:
-    kernel = tmp_path / "jupyter" / "kernels" / "python3"
-    kernel.mkdir(parents=True)
-    strange = {"argv": ["/bin/false", "{connection_file}"], "display_name": "Python 3", "language": "python"}
-    (kernel / "kernel.json").write_text(json.dumps(strange))
-    done, text = execute(tmp_path, STANDARD_INPUT, JUPYTER_PATH=str(tmp_path / "jupyter"))
-    assert done.returncode == 0, done.stderr
-    assert text.split() == [sys.executable, "''", "module://matplotlib_inline.backend_inline"]

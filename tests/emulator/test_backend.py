@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from diskbook.facts import paths
 from diskbook_emulator.backend import LocalBackend
 from diskbook_emulator.disk import build_plugin
 from diskbook_emulator.model import Model
@@ -33,9 +34,8 @@ def vm(number: int) -> VmSpec:
 
 
 @pytest.fixture(scope="module")
-def plugin() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
-        yield build_plugin(Path(folder))
+def plugin() -> Path:
+    return build_plugin(paths.CACHE)
 
 
 @pytest.fixture

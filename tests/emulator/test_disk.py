@@ -22,6 +22,7 @@ import pytest
 from checks import bench_emulator
 from checks.bench_emulator import Row, Target
 from checks.bench_emulator_rig import run_fio
+from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
 from diskbook.tools.diskspd import xml
 from diskbook.tools.fio.json_output import Direction
@@ -45,8 +46,8 @@ def model(read: Latency = FAST, write: Latency = FAST, **more: Any) -> ExportMod
 
 
 @pytest.fixture(scope="session")
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_plugin(tmp_path_factory.mktemp("plugin"))
+def plugin() -> Path:
+    return build_plugin(paths.CACHE)
 
 
 @pytest.fixture

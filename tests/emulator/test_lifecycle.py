@@ -105,22 +105,26 @@ def test_two_emulators_run_side_by_side_and_stop_apart(place: Path) -> None:
     assert hosts[0].address != hosts[1].address
     states = [(one.name, one.state) for one in lifecycle.status()]
     assert states == [("first", "running"), ("second", "running")]
+    _names_are_checked(first.emulator)
+    _secrets_are_for_the_user_alone(first.emulator)
     lifecycle.stop("first")
     with Connection(hosts[1]) as connection:
         assert connection.check("echo still here") == b"still here\n"
     assert leftovers(first.emulator.folder) == []
 
 
-def test_stopping_leaves_nothing(place: Path) -> None:
-    azure = Azure(lifecycle.start("gone", time_scale=0.0), place / "run")
+def test_stopping_leaves_nothing_of_a_folder_of_ones_own(place: Path) -> None:
+    azure = Azure(lifecycle.start("gone", folder=place / "own", time_scale=0.0), place / "run")
+    assert lifecycle.connect("gone") == azure.emulator
     host = azure.machine("vm1", "1")
     azure.attach("vm1", azure.disk())
     with Connection(host) as connection:
         connection.start_job("job", ["sleep", "600"])
     folder = azure.emulator.folder
+    assert folder == place / "own"
     assert len(leftovers(folder)) >= 4  # server, sshd, nbdkit, the job
     lifecycle.stop("gone")
-    assert leftovers(folder) == []
+    assert leftovers(folder) == [] and lifecycle.status() == []
     assert not folder.exists()
     assert sorted(path.name for path in place.iterdir()) == ["run"]
     assert machine.is_free(host.address, host.port)
@@ -233,16 +237,6 @@ def test_a_missing_program_names_its_package(place: Path, monkeypatch: pytest.Mo
     assert lifecycle.status() == []
 
 
-def test_a_folder_of_ones_own(place: Path) -> None:
-    folder = place / "own"
-    connection = lifecycle.start("own", folder=folder, time_scale=0.0)
-    assert connection.folder == folder
-    assert lifecycle.connect("own") == connection
-    lifecycle.stop("own")
-    assert not folder.exists()
-    assert lifecycle.status() == []
-
-
 def test_a_folder_with_other_files_is_not_touched(place: Path) -> None:
     folder = place / "mine"
     folder.mkdir()
@@ -257,19 +251,17 @@ def test_a_long_path_is_refused(place: Path) -> None:
         lifecycle.start("long", folder=place / ("x" * 90))
 
 
-def test_a_name_in_use_and_unknown_ones_are_refused_and_secrets_are_for_the_user_alone(place: Path) -> None:
-    connection = lifecycle.start("zones", time_scale=0.0)
-    with pytest.raises(UsageError, match="'zones' is running already"):
-        lifecycle.start("zones")
-    assert lifecycle.connect("zones") == connection  # the first one is not hurt
-    with pytest.raises(UsageError, match="no emulator 'zone'; did you mean 'zones'"):
-        lifecycle.connect("zone")
+def _names_are_checked(first: lifecycle.Connection) -> None:
+    with pytest.raises(UsageError, match="'first' is running already"):
+        lifecycle.start("first")
+    assert lifecycle.connect("first") == first  # it is not hurt
+    with pytest.raises(UsageError, match="no emulator 'firs'; did you mean 'first'"):
+        lifecycle.connect("firs")
     with pytest.raises(UsageError, match="no emulator profile 'defualt'; did you mean 'default'"):
         lifecycle.start("other", profile="defualt")
     with pytest.raises(UsageError, match="cannot be an emulator's name"):
         lifecycle.start("../evil")
-    assert [one.name for one in lifecycle.status()] == ["zones"]
-    _secrets_are_for_the_user_alone(connection)
+    assert [one.name for one in lifecycle.status()] == ["first", "second"]
 
 
 def _secrets_are_for_the_user_alone(connection: lifecycle.Connection) -> None:
@@ -281,7 +273,7 @@ def _secrets_are_for_the_user_alone(connection: lifecycle.Connection) -> None:
     home.chmod(0o777)
     try:
         with pytest.raises(UsageError, match="is not yours alone"):
-            lifecycle.connect("zones")
+            lifecycle.connect("first")
     finally:
         home.chmod(0o700)
 

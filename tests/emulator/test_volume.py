@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from checks.bench_emulator_rig import run_fio
+from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MIB
 from diskbook.tools.record import Direction
@@ -75,8 +76,8 @@ class Made:
 
 
 @pytest.fixture(scope="session")
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_plugin(tmp_path_factory.mktemp("volume-plugin"), VOLUME_SOURCE)
+def plugin() -> Path:
+    return build_plugin(paths.CACHE, VOLUME_SOURCE)
 
 
 Make = Callable[..., Made]

@@ -41,7 +41,6 @@ from support.measuring import (
     meanwhile,
     on_machine,
     output_of,
-    run_name,
 )
 
 pytestmark = pytest.mark.emulator
@@ -346,32 +345,21 @@ def test_a_run_cut_during_its_trials_for_evidence_goes_on_with_the_rest(
     assert [row["workload"] for row in again] == ["write-qd8"]
 
 
-@pytest.fixture
-def kept(place: Path, request: pytest.FixtureRequest) -> Iterator[Run]:
-    """A provisioned run of two blocks whose machines outlive its client, torn down in the end."""
-    run = begin(run_name(request), QUIET, preset="full")
-    kinds.of(run).start(run, owner=False)
-    try:
-        stages.provision(run)
-        yield run
-    finally:
-        stages.teardown(run)
+@pytest.mark.parametrize("tiny", ["full"], indirect=True)
+def test_a_killed_run_goes_on_with_the_same_machines(tiny: Run, place: Path) -> None:
+    before = tiny.manifest["replicates"]
+    kill_in_second_block(tiny, "p002")
+    killed = tiny.ledger()
+    assert len(events(tiny, "trial")) == 3
+    leave_behind(tiny)
 
-
-def test_a_killed_run_goes_on_with_the_same_machines(kept: Run, place: Path) -> None:
-    before = kept.manifest["replicates"]
-    kill_in_second_block(kept, "p002")
-    killed = kept.ledger()
-    assert len(events(kept, "trial")) == 3
-    leave_behind(kept)
-
-    stages.provision(kept)
-    stages.benchmark(kept)
-    assert kept.manifest["replicates"] == before
-    assert kept.ledger()[: len(killed)] == killed
-    assert len(events(kept, "prefill")) == len(events(kept, "overwrite")) == 1
+    stages.provision(tiny)
+    stages.benchmark(tiny)
+    assert tiny.manifest["replicates"] == before
+    assert tiny.ledger()[: len(killed)] == killed
+    assert len(events(tiny, "prefill")) == len(events(tiny, "overwrite")) == 1
     assert not [line for line in leftovers(place) if line == "sleep 611"]
-    assert_block_two_was_repeated_whole(kept, killed)
+    assert_block_two_was_repeated_whole(tiny, killed)
 
 
 @pytest.mark.parametrize("tiny", ["full"], indirect=True)

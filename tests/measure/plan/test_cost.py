@@ -12,6 +12,7 @@ from diskbook.cli import main
 from diskbook.cloud.azure import signin
 from diskbook.cost import budget, estimate, plan_sections, retail
 from diskbook.design import scenario_file
+from diskbook.facts import catalog, prices
 from diskbook.facts.prices import PriceList
 from diskbook.measure.plan import cost as plan_cost
 from support import SCENARIOS, identity_endpoint
@@ -170,6 +171,8 @@ def test_a_subscription_is_asked_what_is_free(
 def test_what_stands_in_the_way_is_said_and_nothing_made(
     signed_in: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    few = {name: catalog.regions()[name] for name in prices.table()}  # to ask; the list of each is long
+    monkeypatch.setattr(catalog, "regions", lambda: few)
     closed = {"sku": "Standard_D4as_v4", "location": "westeurope", "zones": ["2"]}
     offer = {"quotas": {"cores": 10}, "restrictions": [closed]}
     signed_in.raw("PUT", "/diskbook/offer", json=offer)

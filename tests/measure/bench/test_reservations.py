@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from diskbook.facts import paths
 from diskbook_emulator.backend import LocalBackend
 from diskbook_emulator.disk import build_plugin
 from diskbook_emulator.model import Model
@@ -25,9 +26,9 @@ TYPE = "--prout-type=5"
 
 
 @pytest.fixture(scope="module")
-def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBackend]:
+def machines() -> Iterator[LocalBackend]:
     """Two machines."""
-    plugin = build_plugin(tmp_path_factory.mktemp("plugin"))
+    plugin = build_plugin(paths.CACHE)
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as name:
         backend = LocalBackend(Path(name), "test", Model(load_profile("quiet"), 1), plugin)
         for number in (1, 2):
@@ -114,22 +115,19 @@ def test_preempting_takes_the_reservation_and_fences_the_other(two: LocalBackend
     assert write(two, 1) == 0
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_a_machine_without_that_key_changes_nothing(two: LocalBackend) -> None:
+    out(two, 1, "--register", "--param-sark=0xa1")
+    out(two, 1, "--reserve", "--param-rk=0xa1", TYPE)
+    before = sg_persist(two, 1, "--in", "--read-keys"), sg_persist(two, 1, "--in", "--read-reservation")
+    for options in (
         ("--register", "--param-rk=0xff", "--param-sark=0xb2"),
         ("--reserve", "--param-rk=0xb2", TYPE),
         ("--preempt", "--param-rk=0xb2", "--param-sark=0xa1", TYPE),
         ("--clear", "--param-rk=0xa1"),
-    ],
-)
-def test_a_machine_without_that_key_changes_nothing(two: LocalBackend, options: tuple[str, ...]) -> None:
-    out(two, 1, "--register", "--param-sark=0xa1")
-    out(two, 1, "--reserve", "--param-rk=0xa1", TYPE)
-    before = sg_persist(two, 1, "--in", "--read-keys"), sg_persist(two, 1, "--in", "--read-reservation")
-    assert out(two, 2, *options) == 24
-    after = sg_persist(two, 1, "--in", "--read-keys"), sg_persist(two, 1, "--in", "--read-reservation")
-    assert after == before
+    ):
+        assert out(two, 2, *options) == 24
+        after = sg_persist(two, 1, "--in", "--read-keys"), sg_persist(two, 1, "--in", "--read-reservation")
+        assert after == before
 
 
 def test_a_second_reservation_is_a_conflict_and_another_type_is_not_emulated(two: LocalBackend) -> None:

@@ -14,9 +14,8 @@ from support import emulated
 @pytest.mark.parametrize(
     ("iops", "wishes"),
     [
-        ("300", {"survive": "zone"}),
         ("600", {"disk": "PremiumV2_LRS"}),
-        ("900", {"size": "1TiB", "read": "50%"}),
+        ("900", {"survive": "zone", "size": "1TiB", "read": "50%"}),
     ],
 )
 def test_the_choice_carries_its_rate_on_the_emulator(iops: str, wishes: dict[str, str]) -> None:

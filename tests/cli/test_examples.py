@@ -2,16 +2,18 @@
 
 As typed, on some trials of a sample, in a temporary folder. What would take minutes, or needs Azure, is
 begun for real and stopped short: the stages of `run` and the notebook of `report` are not executed, emulators
-are not started, `sample` and `record` not made. A device is a file, read for 5 times 0.2 s.
+are not started, `sample` and `record` not made, figures laid out and not rendered. A device is a file, read
+for 5 times 0.2 s.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +28,7 @@ from diskbook.cli.options import HEAD
 from diskbook.facts import paths
 from diskbook.measure.runs import pipeline, stage
 from diskbook.publish import sample
+from diskbook.report.figures import formats
 from diskbook.results.run import Run
 from diskbook.sharing import recording, share
 from diskbook_emulator import jump, lifecycle
@@ -66,8 +69,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.delenv("AZURE_SUBSCRIPTION_ID", raising=False)
         patch.setattr(paths, "FIGURES", place / "figures")
         patch.chdir(place)
-        _few_trials(place / "runs" / "sample-zone-disks", "workload", "randwrite-qd1")
-        _few_trials(place / "runs" / "my-run", "replicate", 2)
+        for replicate, name in enumerate(("sample-zone-disks", "my-run"), 1):
+            few_trials(place / "runs" / name, functools.partial(_is_write_of, replicate))
         for arm in ("a", "b"):
             fio_documents.write(place / "results" / arm / "read.json", fio_documents.entry())
         (place / "nightly.toml").write_text('[matrix]\nscenario = ["zone-disks"]\npreset = ["quick"]\n')
@@ -81,8 +84,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place
 
 
-def _few_trials(folder: Path, key: str, wanted: Any) -> None:
-    few_trials(folder, lambda event: event.get(key, wanted) == wanted)
+def _is_write_of(replicate: int, event: Mapping[str, Any]) -> bool:
+    wanted = {"replicate": replicate, "workload": "randwrite-qd1"}
+    return all(event.get(key, value) == value for key, value in wanted.items())
 
 
 def _stop_short(patch: pytest.MonkeyPatch) -> None:
@@ -92,6 +96,8 @@ def _stop_short(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pipeline, "execute", ended)
     patch.setattr(stage, "executing", lambda *asked: contextlib.nullcontext())
     patch.setattr(sample, "make", lambda name: ended(Run(paths.RUNS / f"sample-{name}")))
+    for render in ("render_svg", "render_png"):
+        patch.setattr(formats, render, lambda *drawn: b"")
     patch.setattr(recording, "pack", lambda run: SimpleNamespace(words="packed"))
     patch.setattr(
         lifecycle, "start", lambda name, **options: SimpleNamespace(endpoint="https://x", folder=Path())

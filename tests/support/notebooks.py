@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +37,16 @@ def run_cells(scenario: str, a: Analysis) -> nbformat.NotebookNode:
     return notebook
 
 
-def executed(path: Path, names: dict[str, Any]) -> nbformat.NotebookNode:
+def executed(
+    path: Path, names: dict[str, Any], parameters: Mapping[str, Any] | None = None
+) -> nbformat.NotebookNode:
     """Execute the code cells of a notebook here, without a kernel; return it with its outputs."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = list(_outputs(cell.source, names))
+            if "parameters" in cell.metadata.get("tags", ()):
+                names.update(parameters or {})
     return notebook
 
 
@@ -56,5 +60,6 @@ def _outputs(source: str, names: dict[str, Any]) -> Iterator[nbformat.NotebookNo
     if text := printed.getvalue():
         yield nbformat.v4.new_output("stream", text=text)
     if value is not None:
-        shown = {"text/html": value._repr_html_()} if hasattr(value, "_repr_html_") else {}
+        markup = value._repr_html_() if hasattr(value, "_repr_html_") else None
+        shown = {} if markup is None else {"text/html": markup}
         yield nbformat.v4.new_output("execute_result", {"text/plain": repr(value), **shown})

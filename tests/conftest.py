@@ -64,6 +64,7 @@ LONGEST_FIRST = (
     "tests/measure/bench/test_failover.py",
     "tests/whole/test_random_scenarios.py",
     "tests/whole/test_aa.py",
+    "tests/publish/test_samples.py",
     "tests/cli/test_examples.py",
     "tests/whole/test_volumes.py",
 )

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import io
+import re
 import shutil
+import warnings
+from collections.abc import Iterator
 
 import pandas as pd
 import pytest
+from PIL import Image
 
+from diskbook.api.results import RunResults
 from diskbook.design import scenario_file
 from diskbook.facts import paths
 from diskbook.publish import post
+from diskbook.report.analysis import write
 from diskbook.report.analysis.run import Analysis, analyse
+from diskbook.report.figures import Picture, style
+from diskbook.report.figures.export import as_png
 from diskbook.report.show import lead
 from diskbook.results import tables
 from diskbook.results.run import Run
+from support import drawn_words
 from support.notebooks import run_cells
 
 MOST_BYTES = 5_000_000  # logs of every I/O of held rates take 1.3 MB of the largest one
 DRAWN = {".png", ".svg", ""}  # stand in figures/ as well, and are not committed here
 NAMES = scenario_file.sampled()
+OF_ALL = {"ratios", "all-trials", "percentiles"}
+RESULT = re.compile(r"[\d.,]+ (?:ms|IOPS|MB/s)|[+-][\d.,]+ % \(95 % CI [^)]*\)")
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -32,6 +44,15 @@ def copy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def a(copy: Run) -> Analysis:
     return analyse(copy)
+
+
+@pytest.fixture(scope="module")
+def pictures(a: Analysis) -> Iterator[tuple[Picture, ...]]:
+    """The figures of a sample, drawn once: for its post and its notebook as well."""
+    made = write.figures_of(a)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(write, "figures_of", lambda a: made)
+        yield made
 
 
 def test_a_scenario_with_a_sample_is_one_that_can_be_run() -> None:
@@ -72,7 +93,18 @@ def test_every_trial_succeeded(a: Analysis) -> None:
 
 
 @pytest.mark.long
+def test_its_answer_is_short_and_says_where_it_is_from(a: Analysis) -> None:
+    sentence = RunResults(a).answer
+    assert sentence.startswith("On the emulator, ")
+    assert lead.words(sentence) <= lead.MOST_WORDS
+    without_load = re.sub(r" at [\d,]+ IOPS", "", sentence)
+    assert len(RESULT.findall(without_load)) == 3 and " and " in sentence
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("pictures")
 def test_the_committed_post_is_that_of_the_sample(a: Analysis) -> None:
+    """Before figures are drawn once more below, which may move what is in them by a fraction of a pixel."""
     name = a.scenario.name
     renew = f"'diskbook post sample-{name}' writes it again, 'make samples' those of all samples"
     files = post.contents(a)
@@ -80,6 +112,43 @@ def test_the_committed_post_is_that_of_the_sample(a: Analysis) -> None:
     assert there | {f"{name}.md"} == files.keys(), renew
     for path, content in files.items():
         assert (paths.POSTS / path).read_bytes() == content, f"docs/posts/{path}: {renew}"
+
+
+@pytest.mark.long
+def test_every_letter_of_its_figures_is_inside_wide_and_narrow(
+    a: Analysis, pictures: tuple[Picture, ...]
+) -> None:
+    """Figures that all scenarios have: of the two with the most arms and the longest words."""
+    for picture in pictures:
+        if picture.slug in OF_ALL and a.scenario.name not in ("zone-disks", "disk-options"):
+            continue
+        for pixels in (720, style.NARROW_PX):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # a layout that did not work out
+                shown = picture.at(pixels)
+                assert drawn_words.near_the_edge(shown.figure, pixels) == [], (picture.slug, pixels)
+            assert drawn_words.colliding(shown) == [], f"{picture.slug} at {pixels} px"
+
+
+@pytest.mark.long
+def test_what_is_exported_has_room_at_its_edges(a: Analysis, pictures: tuple[Picture, ...]) -> None:
+    """Letters are wider in an exported picture than in the pixels that it is laid out for."""
+    for picture in pictures:
+        if (a.scenario.name, picture.slug) == ("disk-options", "ratios"):
+            with Image.open(io.BytesIO(as_png(picture))) as image:
+                inked = image.convert("L").point(lambda value: 255 * (value < 200))
+                left, _, right, _ = inked.getbbox()
+                assert left >= 8 and image.width - right >= 8
+
+
+@pytest.mark.long
+def test_its_figures_have_words_and_are_committed(a: Analysis, pictures: tuple[Picture, ...]) -> None:
+    for picture in pictures:
+        assert drawn_words.odd(picture) == [], picture.slug
+        assert picture.caption.startswith("Emulated, not measured on Azure. ")
+        assert picture.description.startswith("Emulated") and "emulated" in picture.alt
+        for suffix in (".svg", "@2x.png", ".json"):
+            assert (paths.FIGURES / a.scenario.name / f"{picture.slug}{suffix}").exists()
 
 
 def test_its_post_says_at_once_that_it_is_emulated(copy: Run) -> None:
@@ -102,5 +171,6 @@ def test_arms_on_two_machines_once_measured_are_no_finding(a: Analysis) -> None:
 
 
 @pytest.mark.whole
+@pytest.mark.usefixtures("pictures")
 def test_the_notebook_of_the_scenario_reads_it(a: Analysis) -> None:
     run_cells(a.scenario.name, a)

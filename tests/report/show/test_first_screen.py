@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from diskbook.api import results
 from diskbook.design import scenario_file
 from diskbook.publish import post_words
 from diskbook.report import show
@@ -20,7 +19,7 @@ from diskbook.report.analysis.run import Analysis, analyse
 from diskbook.report.comparing import measured
 from diskbook.report.show import headlines, lead, locations, sentences
 from diskbook.results import plan as plans
-from support import samples, synthetic
+from support import synthetic
 
 RESULT = re.compile(r"[\d.,]+ (?:ms|IOPS|MB/s)|[+-][\d.,]+ % \(95 % CI [^)]*\)")
 
@@ -46,16 +45,6 @@ def with_verdicts(a: Analysis, **changes: dict[str, Any]) -> Analysis:
 
 def lines(shown: str) -> list[str]:
     return [html.unescape(item) for item in re.findall(r"<li>(.*?)</li>", shown)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("sample", scenario_file.sampled())
-def test_the_sentence_is_short_and_says_where_it_is_from(sample: str) -> None:
-    sentence = results.RunResults(samples.analysed(sample)).answer
-    assert sentence.startswith("On the emulator, ")
-    assert lead.words(sentence) <= lead.MOST_WORDS
-    without_load = re.sub(r" at [\d,]+ IOPS", "", sentence)
-    assert len(RESULT.findall(without_load)) == 3 and " and " in sentence
 
 
 @pytest.mark.long

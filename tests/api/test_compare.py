@@ -19,7 +19,7 @@ QD1 = {"workload": "randwrite-qd1"}
 
 @pytest.fixture(scope="module")
 def run() -> db.RunResults:
-    return db.open_run("sample-zone-disks")
+    return RunResults(samples.analysed("zone-disks"))
 
 
 def log_ratios(run: db.RunResults, arm: str, base: str, metric: str = "lat_mean_ms") -> np.ndarray:

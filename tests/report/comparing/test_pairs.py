@@ -13,12 +13,14 @@ import pytest
 from diskbook.design.vocabulary import Scope, Verdict
 from diskbook.facts import paths
 from diskbook.facts.errors import DiskbookError, UsageError
+from diskbook.report.analysis import write
+from diskbook.report.analysis.run import analyse
 from diskbook.report.comparing import compared
 from diskbook.report.comparing.pairs import Pair, estimate_of
 from diskbook.results.run import Run
 from diskbook.stats import ratios
-from diskbook.stats.gates import guests
-from support import beside, emulated
+from support import beside
+from support.shared import few_trials
 
 WRITE = ("zrs-z1", "lrs-z1", "randwrite-qd1", "write", "lat_mean_ms")
 DEEP = ("zrs-z1", "lrs-z1", "randwrite-qd256", "write", "lat_mean_ms")
@@ -40,23 +42,25 @@ def test_two_null_runs_show_no_difference_and_null_against_default_does(runs: di
     assert pair(other).scope is Scope.LIKE_THESE
 
 
-@pytest.mark.emulator
-def test_a_real_pair_of_one_replicate_each_holds_for_these_disks_and_gets_no_verdict(
-    monkeypatch: pytest.MonkeyPatch,
+def replicate(folder: Path, number: int, profile: str) -> Run:
+    """A replicate of a sample as a run of its own, as measured on a profile of the emulator."""
+    wanted = {"replicate": number, "workload": "randwrite-qd1"}
+    run = few_trials(folder, lambda event: all(event.get(key, wanted[key]) == wanted[key] for key in wanted))
+    run.update_manifest(emulator={**run.manifest["emulator"], "profile": profile})
+    write.answers(analyse(run))
+    return run
+
+
+@pytest.mark.long
+def test_a_measured_pair_of_one_replicate_each_holds_for_these_disks_and_gets_no_verdict(
+    tmp_path: Path,
 ) -> None:
-    # Other tests keep this computer busy, so that a gate would refuse the ratio; tests/stats has that gate.
-    for percent in ("CORE_PCT", "STEAL_PCT"):
-        monkeypatch.setattr(guests, percent, math.inf)
-    with emulated.own_place():
-        measured = [
-            emulated.measured(name, str(paths.ROOT / "tests" / "scenarios" / "pair.toml"), name)
-            for name in ("null", "default")
-        ]
-        result = of(*measured)
-        (item,) = result.pairs
-        assert item.scope is Scope.THESE and item.verdict is None and not math.isnan(item.ratio[0])
-        assert "one replicate" in item.notes[0] and "measure 3 replicates or more" in item.notes[0]
-        assert ("emulator profile", ("null", "default")) in [(row.what, row.values) for row in result.changes]
+    profiles = ("null", "default")
+    result = of(*(replicate(tmp_path / name, n, name) for n, name in enumerate(profiles, 1)))
+    item = pair(result)
+    assert item.scope is Scope.THESE and item.verdict is None and not math.isnan(item.ratio[0])
+    assert "one replicate" in item.notes[0] and "measure 3 replicates or more" in item.notes[0]
+    assert ("emulator profile", profiles) in [(row.what, row.values) for row in result.changes]
 
 
 def test_runs_of_one_replicate_get_no_verdict_also_beside_one_of_more(runs: dict[str, Run]) -> None:

@@ -13,6 +13,7 @@ import diskbook as db
 from diskbook.api import results
 from diskbook.cli.documents import RunRow
 from diskbook.results.run import open_run
+from support import samples
 
 
 def executed(path: Path, value: object) -> Path:
@@ -49,7 +50,7 @@ def test_a_notebook_without_an_answer_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_headline_is_the_comparison_that_answers() -> None:
-    run = db.open_run("sample-zone-disks")
+    run = results.RunResults(samples.analysed("zone-disks"))
     lead = run.headline
     assert lead is not None and not lead.exploratory
     assert lead.scope.text in run.answer and db.open_run(run).name == run.name

@@ -86,7 +86,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def _is_write_of(replicate: int, event: Mapping[str, Any]) -> bool:
     wanted = {"replicate": replicate, "workload": "randwrite-qd1"}
-    return all(event.get(key, value) == value for key, value in wanted.items())
+    return all(event.get(key, wanted[key]) == wanted[key] for key in wanted)
 
 
 def _stop_short(patch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -44,23 +45,25 @@ def scenario_of(name: str, loads: tuple[str, ...] = ()) -> Scenario:
 def run_of(folder: Path, loads: tuple[str, ...]) -> Analysis:
     scenario = scenario_of("disk-options", loads)
     of_trials = tuple(OPTIONS[new][0] for new in loads)
-    return analyse(synthetic.run_folder(folder / "run", scenario=scenario, loads=of_trials))
+    return analyse(
+        synthetic.run_folder(folder / "run", scenario=scenario, loads=of_trials, n_blocks=2, draws=100)
+    )
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     """The small scenario, with what all analyses ask of a run computed."""
-    a = analyse(synthetic.run_folder(tmp_path_factory.mktemp("plain") / "run"))
+    a = analyse(synthetic.run_folder(tmp_path_factory.mktemp("plain") / "run", n_blocks=2, draws=100))
     assert len(a.comparisons) and len(a.cells)
     return a
 
 
 def sections(name: str, *, figures: bool) -> list[str]:
-    """Cells of an analysis' notebook that call its own module."""
+    """Cells of an analysis' notebook that call its own module; without figures, only what is of the run."""
     notebook = json.loads((paths.NOTEBOOKS / f"3-analyse-{name}.ipynb").read_text("utf-8"))
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     calls = [cell for cell in cells if f"{name.replace('-', '_')}." in cell and "import" not in cell]
-    return [cell for cell in calls if figures or "figure" not in cell]
+    return [cell for cell in calls if figures or not re.search("figure|claims", cell)]
 
 
 def module_of(name: str) -> Any:

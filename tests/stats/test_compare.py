@@ -271,7 +271,7 @@ def test_two_replicates_on_two_machines_give_a_verdict() -> None:
     )
 
 
-def one_disk_from_two_machines(machine: float, n_replicates: int, n_runs: int = 200) -> pd.DataFrame:
+def one_disk_from_two_machines(machine: float, n_replicates: int, n_runs: int = 100) -> pd.DataFrame:
     """Verdicts on one disk as seen from two machines of a kind, one simulated run after the other."""
     rng, noise = np.random.default_rng(1), 0.014
     made = synthetic.tables(
@@ -305,7 +305,7 @@ def test_one_disk_from_two_machines_is_never_a_finding_with_one_replicate(machin
     table = one_disk_from_two_machines(machine, 1)
     assert set(table["verdict"]) == {"inconclusive"} and table["p_adjusted"].isna().all()
     leaves_out_one = (table["ci_low"] > 1) | (table["ci_high"] < 1)
-    assert leaves_out_one.sum() > 10
+    assert leaves_out_one.sum() > 5
     assert table["warnings"].str.contains("measure 2 replicates or more").all()
 
 

@@ -9,11 +9,11 @@ for 5 times 0.2 s.
 from __future__ import annotations
 
 import contextlib
-import functools
+import importlib
 import json
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +33,7 @@ from diskbook.results.run import Run
 from diskbook.sharing import recording, share
 from diskbook_emulator import jump, lifecycle
 from support import fio_documents
-from support.shared import few_trials, short_run
+from support.shared import one_replicate, short_run
 
 pytestmark = [pytest.mark.emulator, pytest.mark.xdist_group("examples")]  # one world, and fio runs
 EXIT = {"doctor": {0, 1}, "pool": {1}, "sweep": {0, 3}, "zone-affinity": {0, 10, 11}}
@@ -69,8 +69,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.delenv("AZURE_SUBSCRIPTION_ID", raising=False)
         patch.setattr(paths, "FIGURES", place / "figures")
         patch.chdir(place)
-        for replicate, name in enumerate(("sample-zone-disks", "my-run"), 1):
-            few_trials(place / "runs" / name, functools.partial(_is_write_of, replicate))
+        for number, name in enumerate(("sample-zone-disks", "my-run"), 1):
+            one_replicate(place / "runs" / name, number, "randwrite-qd1")
         for arm in ("a", "b"):
             fio_documents.write(place / "results" / arm / "read.json", fio_documents.entry())
         (place / "nightly.toml").write_text('[matrix]\nscenario = ["zone-disks"]\npreset = ["quick"]\n')
@@ -84,11 +84,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place
 
 
-def _is_write_of(replicate: int, event: Mapping[str, Any]) -> bool:
-    wanted = {"replicate": replicate, "workload": "randwrite-qd1"}
-    return all(event.get(key, wanted[key]) == wanted[key] for key in wanted)
-
-
 def _stop_short(patch: pytest.MonkeyPatch) -> None:
     def ended(run: Any, **options: Any) -> pipeline.Outcome:
         return pipeline.Outcome(run, "begun", run.folder / "report.html")
@@ -96,6 +91,8 @@ def _stop_short(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pipeline, "execute", ended)
     patch.setattr(stage, "executing", lambda *asked: contextlib.nullcontext())
     patch.setattr(sample, "make", lambda name: ended(Run(paths.RUNS / f"sample-{name}")))
+    drawing = importlib.import_module("diskbook.report.figures.export")
+    patch.setattr(drawing, "_RENDERED", {})  # other tests share pictures with these
     for render in ("render_svg", "render_png"):
         patch.setattr(formats, render, lambda *drawn: b"")
     patch.setattr(recording, "pack", lambda run: SimpleNamespace(words="packed"))

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from diskbook import cli
 from diskbook.cli import documents
 from support import fio_documents
+from support.shared import one_replicate
 
 WHY = ("why", "sample-zone-disks", "--arm", "zrs-z2")
 ASKED = {
@@ -30,9 +31,18 @@ def printed(words: Sequence[str]) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a replicate of a sample."""
+    return one_replicate(tmp_path_factory.mktemp("runs") / "sample-zone-disks").folder.parent
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("record", ASKED)
-def test_a_command_prints_its_record(record: type[documents.Document]) -> None:
+def test_a_command_prints_its_record(
+    record: type[documents.Document], runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISKBOOK_RUNS", str(runs))
     content = printed(ASKED[record])
     assert content.pop("schema") == f"diskbook/{record.COMMAND}/{record.VERSION}"
     assert record.model_validate(content).model_dump(mode="json") == content

@@ -14,7 +14,7 @@ from diskbook.facts.errors import UsageError
 from diskbook.stats import diagnosis
 from diskbook.stats.diagnosis import Diagnosis
 from support import synthetic
-from support.shared import few_trials
+from support.shared import one_replicate
 
 LOAD = "randwrite-qd1"
 CAPS = [column for column in synthetic.tables(n_blocks=1)[0] if column.startswith("cap_")]
@@ -175,7 +175,7 @@ def test_the_text_says_the_remedy_once(tables) -> None:
 
 @pytest.mark.long
 def test_the_command_names_run_and_provenance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few_trials(tmp_path / "sample-zone-disks", lambda event: event.get("workload", LOAD) == LOAD)
+    one_replicate(tmp_path / "sample-zone-disks", load=LOAD)
     monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path))
     said = CliRunner().invoke(cli.cli, ["why", "sample-zone-disks", "--arm", "zrs-z2"]).output
     assert said.startswith("emulated: run sample-zone-disks; a cell is one arm") and "lrs-z1" not in said

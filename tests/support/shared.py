@@ -53,6 +53,15 @@ def short_run(
     return Run(folder)
 
 
+def one_replicate(folder: Path, number: int = 1, load: str = "") -> Run:
+    """Copy of the sample of zone-disks only a replicate, and of that one load if named."""
+
+    def keep(event: Mapping[str, Any]) -> bool:
+        return event.get("replicate", number) == number and load in ("", event.get("workload", load))
+
+    return few_trials(folder, keep)
+
+
 def few_trials(folder: Path, keep: Callable[[Mapping[str, Any]], bool], of: str = "zone-disks") -> Run:
     """Copy a sample with all its reports, but of its ledger only the events that `keep` wants."""
     sample = paths.RUNS / f"sample-{of}"

@@ -20,7 +20,7 @@ from diskbook.report.comparing.pairs import Pair, estimate_of
 from diskbook.results.run import Run
 from diskbook.stats import ratios
 from support import beside
-from support.shared import few_trials
+from support.shared import one_replicate
 
 WRITE = ("zrs-z1", "lrs-z1", "randwrite-qd1", "write", "lat_mean_ms")
 DEEP = ("zrs-z1", "lrs-z1", "randwrite-qd256", "write", "lat_mean_ms")
@@ -44,8 +44,7 @@ def test_two_null_runs_show_no_difference_and_null_against_default_does(runs: di
 
 def replicate(folder: Path, number: int, profile: str) -> Run:
     """A replicate of a sample as a run of its own, as measured on a profile of the emulator."""
-    wanted = {"replicate": number, "workload": "randwrite-qd1"}
-    run = few_trials(folder, lambda event: all(event.get(key, wanted[key]) == wanted[key] for key in wanted))
+    run = one_replicate(folder, number, "randwrite-qd1")
     run.update_manifest(emulator={**run.manifest["emulator"], "profile": profile})
     write.answers(analyse(run))
     return run

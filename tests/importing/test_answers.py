@@ -19,6 +19,7 @@ from diskbook.report import figures
 from diskbook.report.analysis import why_text
 from diskbook.report.analysis.run import analyse
 from diskbook.report.comparing import measured
+from diskbook.results.run import Run
 
 NUMBERS = {
     "real-temporary-disk": (
@@ -91,7 +92,7 @@ def test_emulated_runs_stand_beside_no_others(e10: Path, tmp_path: Path) -> None
         measured.read_runs([str(sample), str(e10)])
     with pytest.raises(UsageError, match="pool: emulated runs say nothing about Azure"):
         db.pool([str(sample), str(e10)])
-    emulated = entries.read(db.open_run(str(sample)).analysis.run)
+    emulated = entries.read(Run(sample))
     twin = entries.Entry(**{**emulated.__dict__, "name": "other", "provenance": "imported"})
     asked = list(entries._questions([emulated, twin]))
     assert all(len({entry.provenance for entry, _, _ in question.rows}) == 1 for question in asked)

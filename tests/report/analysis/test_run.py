@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from diskbook.design.model import IMPORTED
-from diskbook.facts import paths
 from diskbook.facts.errors import UsageError
 from diskbook.report import show
 from diskbook.report.analysis.run import analyse
+from support import synthetic
 
 
 def of_article(tmp_path: Path, article: str) -> str:
-    """Copy a sample run as one of another article; its folder."""
-    folder = tmp_path / "run"
-    shutil.copytree(paths.RUNS / "sample-zone-disks", folder)
+    """Make a run of another article; its folder."""
+    folder = synthetic.run_folder(tmp_path / "run", n_blocks=1, draws=50).folder
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     manifest["scenario"]["scenario"]["article"] = article
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")

@@ -8,12 +8,11 @@ import pandas as pd
 import pytest
 
 from diskbook.design import scenario_file
-from diskbook.facts import paths
 from diskbook.report import figures
-from diskbook.report.analysis import published, published_claims, published_compared, run as analysis_run
+from diskbook.report.analysis import published, published_claims, published_compared
 from diskbook.report.show import tables as show_tables
 from diskbook.stats import limits
-from support import synthetic
+from support import samples, synthetic
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +210,7 @@ def of_the_sample(assessed: pd.DataFrame, article: str) -> pd.DataFrame:
 
 
 def cells_of_the_sample(article: str) -> pd.DataFrame:
-    return analysis_run.analyse(str(paths.RUNS / f"sample-{article}")).cells
+    return samples.analysed(article).cells
 
 
 def beside_cells(assessed: pd.DataFrame, article: str, cells: pd.DataFrame) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,8 +34,13 @@ LOADED_LATER = {
 """Modules that import what draws, prices or reports when it is asked for; an import needs none of it."""
 
 
+NOT_AT_THE_TOP = re.compile(r"^(?!from |import ).*\bimport\b", re.MULTILINE)
+
+
 def lazy_imports(text: str) -> Iterator[str]:
     """Names of the workbook's own modules that functions import when they are called."""
+    if not NOT_AT_THE_TOP.search(text):
+        return
     for function in ast.walk(ast.parse(text)):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             for node in ast.walk(function):

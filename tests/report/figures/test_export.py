@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from support import synthetic
 
 ENDS = (".svg", "@2x.png", ".json", ".md", ".html", ".caption.txt", ".description.txt", ".csv", "-390px.svg")
 PLOTS = ("ratios", "all_trials", "percentile_plot")
+SMALL: dict[str, Any] = {"n_blocks": 2, "draws": 100, "loads": (synthetic.READ, synthetic.WRITE)}
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +46,10 @@ def picture(analysis: Analysis, name: str) -> Picture:
 
 
 @pytest.mark.long
-def test_exported_twice_gives_the_same_bytes(folder: Path, emulated: Analysis, tmp_path: Path) -> None:
+def test_exported_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     """Two analyses of the same files, drawn and written apart."""
-    first = figures.export(emulated.all_trials, tmp_path / "a")
-    second = figures.export(analyse(folder).all_trials, tmp_path / "b")
+    folder = synthetic.run_folder(tmp_path / "run", **SMALL).folder
+    first, second = (figures.export(analyse(folder).all_trials, tmp_path / name) for name in "ab")
     slug = first[0].stem
     assert {path.name for path in first} == {f"{slug}{end}" for end in ENDS}
     for one, other in zip(first, second, strict=True):
@@ -69,7 +71,7 @@ def test_emulated_stands_once_in_the_figure_and_in_its_words(emulated: Analysis,
 
 @pytest.mark.long
 def test_an_azure_run_is_not_called_emulated(tmp_path: Path) -> None:
-    azure = analyse(synthetic.run_folder(tmp_path / "run", provenance="azure", n_blocks=2).folder)
+    azure = analyse(synthetic.run_folder(tmp_path / "run", provenance="azure", **SMALL).folder)
     for found in (picture(azure, name) for name in PLOTS):
         assert not any("EMULATED" in text.get_text() for text in found.figure.findobj(Text))
         assert "mulated" not in found.caption + found.alt
@@ -262,7 +264,7 @@ def test_html_has_alt_text_and_caption(emulated: Analysis) -> None:
 
 @pytest.mark.long
 def test_a_run_without_a_finished_trial_is_still_drawn(tmp_path: Path) -> None:
-    run = synthetic.run_folder(tmp_path / "run", n_blocks=1)
+    run = synthetic.run_folder(tmp_path / "run", **SMALL)
     whole = analyse(run.folder)
     nothing = whole.tables.trials.assign(status="incomplete_block")
     empty = type(whole.tables)(nothing, whole.tables.bins.iloc[:0], whole.tables.series.iloc[:0])
@@ -273,7 +275,7 @@ def test_a_run_without_a_finished_trial_is_still_drawn(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_loads_that_are_none_of_them_single_or_unheld_are_drawn_all_the_same(tmp_path: Path) -> None:
     """A scenario of one's own may hold rates only, at any depth."""
-    run = synthetic.run_folder(tmp_path / "run", n_blocks=2)
+    run = synthetic.run_folder(tmp_path / "run", **SMALL)
     manifest = run.manifest
     for load in manifest["scenario"]["workload"]:
         load |= {"queue_depth": 8, "rate": 1000.0}

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from diskbook import __version__, cli
 from diskbook.cli.groups import SuggestingGroup
 from diskbook.facts.errors import DiskbookError, UsageError
+from support import synthetic
 
 HEAVY = {"azure", "cryptography", "fabric", "matplotlib", "numpy", "pandas", "papermill", "pydantic", "scipy"}
 
@@ -130,8 +131,12 @@ def test_run_refuses_what_it_cannot_do(words: list[str], said: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("command", [["figures", "sample-zone-disks", "--only", "all-trials"], ["site"]])
-def test_a_file_in_the_way_ends_in_one_sentence(command: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["figures", "made-up", "--only", "all-trials"], ["site"]])
+def test_a_file_in_the_way_ends_in_one_sentence(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISKBOOK_RUNS", str(tmp_path / "runs"))
+    synthetic.run_folder(tmp_path / "runs" / "made-up", n_blocks=1, draws=50, loads=(synthetic.WRITE,))
     (tmp_path / "file").touch()
     error = CliRunner().invoke(cli.cli, [*command, "--out", str(tmp_path / "file" / "x")]).exception
     assert isinstance(error, DiskbookError)

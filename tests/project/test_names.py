@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -16,9 +16,9 @@ LONGEST = 30
 """Lines of a function, without its head and docstring; a longer one says why in a comment "# Long: ..."."""
 
 
-def empty_names(tree: ast.AST) -> Iterator[str]:
+def empty_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Variables and parameters whose name says nothing, and runs that are called folders."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in EMPTY:
             yield f"{node.id}, line {node.lineno}"
         if isinstance(node, ast.arg):
@@ -27,9 +27,9 @@ def empty_names(tree: ast.AST) -> Iterator[str]:
                 yield f"{node.arg}: {kind}, line {node.lineno}"
 
 
-def long_functions(tree: ast.AST, lines: list[str]) -> Iterator[str]:
+def long_functions(nodes: Sequence[ast.AST], lines: list[str]) -> Iterator[str]:
     """Functions that are longer than may be and do not say why."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         body = node.body[1:] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body
@@ -40,8 +40,8 @@ def long_functions(tree: ast.AST, lines: list[str]) -> Iterator[str]:
 
 def problems(text: str) -> list[str]:
     """Say what is wrong with a module's names and functions."""
-    tree = ast.parse(text)
-    return [*empty_names(tree), *long_functions(tree, text.splitlines())]
+    nodes = list(ast.walk(ast.parse(text)))
+    return [*empty_names(nodes), *long_functions(nodes, text.splitlines())]
 
 
 @pytest.mark.long

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
@@ -26,6 +28,14 @@ def block(kind: str, text: str = TEXT) -> str:
     match = re.search(rf"```{kind}\n(.*?)```", text, re.DOTALL)
     assert match
     return match[1]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _opened_once() -> Iterator[None]:
+    """Open a run once, however many examples do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(db, "open_run", functools.cache(db.open_run))
+        yield
 
 
 def test_the_readme_is_short() -> None:

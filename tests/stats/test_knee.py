@@ -73,7 +73,7 @@ def test_a_cap_is_told_without_the_time_in_which_the_queue_fills() -> None:
 
 @pytest.mark.long
 def test_the_upper_end_of_a_volumes_knee_allows_for_disks_that_chance_loads_unevenly() -> None:
-    made = s2d.run()
+    made = s2d.run(blocks=3)
     of_disk, of_pool = (
         knee.knees(limits.trial_totals(made.trials), limits.label_cells(made.trials), pooled=pooled)
         for pooled in (False, True)

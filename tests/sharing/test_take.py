@@ -193,7 +193,7 @@ class Imported:
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
     folder = tmp_path_factory.mktemp("imported")
-    mine = short_run(folder / "mine", 28, load="randwrite-qd1")
+    mine = short_run(folder / "mine", 14, load="randwrite-qd1")
     tables.write(tables.build(mine), mine.folder)
     analysis_write.answers(analyse(mine))
     path = share.prepare(mine, by="A. Author, 2026").write(folder / "sent")

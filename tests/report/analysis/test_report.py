@@ -45,7 +45,7 @@ NOTEBOOK = paths.NOTEBOOKS / "3-analyse-zone-disks.ipynb"
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Run:
     """A made-up run, analysed by the notebook under another name and with a cell more."""
-    found = synthetic.run_folder(tmp_path_factory.mktemp("runs") / "synthetic")
+    found = synthetic.run_folder(tmp_path_factory.mktemp("runs") / "synthetic", draws=200)
     executed = found.folder / "notebooks" / NOTEBOOK.name
     executed.parent.mkdir()
     mine = nbformat.read(NOTEBOOK, as_version=4)

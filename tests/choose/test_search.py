@@ -90,9 +90,15 @@ def test_a_burst_is_followed_until_its_credit_is_gone() -> None:
     peak = Need(np.array([3500.0, 100.0]), np.array([1.0, 0.1]), seconds, 512)
     longer = replace(peak, seconds=np.array([1830.0, 36000.0]))
     without = replace(peak, seconds=np.array([1800.0, 100.0]))  # never refilled before the next round
-    assert candidate.carries(peak)
-    assert not candidate.carries(longer)
-    assert not candidate.carries(without)
+    for need, carried in ((peak, True), (longer, False), (without, False)):
+        assert candidate.carries(need) is carried
+        assert _carried_by_the_search(need, base=2300, burst=3500) is carried
+
+
+def _carried_by_the_search(need: Need, base: float, burst: float) -> bool:
+    """By the arithmetic of `search.find`, which follows the credit of all candidates at once."""
+    (carried,) = search._carries(need.iops, need.seconds, np.array([base]), np.array([burst]))
+    return bool(carried)
 
 
 @pytest.mark.long

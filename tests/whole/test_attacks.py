@@ -1,4 +1,4 @@
-"""Attacks on what a user trusts: each a real one, by real processes, beside its lawful neighbour.
+"""Attacks on what a user trusts: each a real one, beside its lawful neighbour.
 
 `make attack` plays them alone. A second user of the computer takes part where this one is root.
 """
@@ -6,26 +6,31 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
 import signal
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from diskbook.cli import main
 from diskbook.cloud.azure import keys
 from diskbook.cloud.azure.clients import Clients
 from diskbook.design import scenario_file
 from diskbook.facts import paths
+from diskbook.facts.errors import DiskbookError
 from diskbook.facts.units import MIB
 from diskbook.hosts.ssh import Connection, Host
-from diskbook.measure.runs import refused, stages
+from diskbook.measure.runs import notebook_process, refused, stages
 from diskbook.results import run as runs
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
@@ -35,7 +40,6 @@ from support.arm_plane import SUBSCRIPTION
 from support.emulated import soon
 from support.own_hosts import OWN, begun, disk_folder, held, written
 from support.real_path import loop_device
-from support.shared import short_run
 from support.standing import (
     EMULATOR,
     REGION,
@@ -78,12 +82,16 @@ def standing(cloud: Clients) -> Iterator[Run]:
 
 
 def said(*words: str, status: int, **environment: str) -> str:
-    """Run the command line to its end; what it said. A traceback is nobody's idea of a refusal."""
-    process = diskbook(*words, **environment)
-    output, _ = process.communicate(timeout=240)
-    assert process.returncode == status, output
-    assert "Traceback" not in output
-    return output
+    """Run the command line to its end in this process; what it said. A traceback is nobody's refusal."""
+    output = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"MPLCONFIGDIR": "", **environment}.items():  # `main` sets the first
+            patch.setenv(name, value)
+        patch.setattr(sys, "argv", ["diskbook", *words])
+        with redirect_stdout(output), redirect_stderr(output), pytest.raises(SystemExit) as ended:
+            main()
+    assert (ended.value.code or 0) == status, output.getvalue()
+    return output.getvalue()
 
 
 def as_another_user(*command: str) -> None:
@@ -184,12 +192,11 @@ def test_a_sign_in_goes_to_no_endpoint_of_a_manifest(
         refusal = "no sign-in is sent there" if signed else NOT_OURS
         for words in (("teardown", name), ("run", "--resume", name)):
             assert refusal in said(*words, status=1, **environment)
-        process = diskbook("sweep", **environment)
-        assert refusal in process.communicate(timeout=240)[0]
+        assert refusal in said("sweep", status=0, **environment)
         assert received == []
         if signed:  # its lawful neighbour: the endpoint is the user's own word, today
             environment["DISKBOOK_ARM_ENDPOINT"] = url
-            diskbook("teardown", name, **environment).communicate(timeout=240)
+            said("teardown", name, status=1, **environment)
             assert "Bearer a-token-of-the-user" in received
         shutil.rmtree(run.folder)
 
@@ -201,8 +208,8 @@ def test_a_key_that_was_planted_opens_nothing(standing: Run) -> None:
     pair = keys.new_pair("diskbook")
     (own / "id_ed25519").write_text(pair.private)
     (own / "id_ed25519.pub").write_text(pair.public + "\n")
-    refusal = said("run", "--resume", standing.name, "--keep", status=1)
-    assert "id_ed25519 was not made here for run standing, so it is not used" in refusal
+    with pytest.raises(DiskbookError, match="not made here for run standing, so it is not used"):
+        stages.benchmark(standing)
     shutil.rmtree(own)
     kept.rename(own)
     (row,) = standing.manifest["replicates"]
@@ -284,8 +291,12 @@ def test_only_emulators_with_marks_of_their_own_are_deleted(place: Path) -> None
 # --- a colleague's folder
 
 
-def test_a_colleague_s_folder_is_read_and_nothing_is_done_on_its_word(standing: Run) -> None:
-    folder = short_run(runs.folder_of("of-a-colleague"), trials=36).folder
+def test_a_colleague_s_folder_is_read_and_nothing_is_done_on_its_word(
+    standing: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = runs.folder_of("of-a-colleague")
+    shutil.copytree(paths.RUNS / "sample-zone-disks", folder)
+    monkeypatch.setattr(notebook_process, "spawn", lambda *given: subprocess.Popen(["true"]))
     for word in ("tables", "why", "report"):  # `figures` writes into the clone
         said(word, "of-a-colleague", status=0)
     for words in (("teardown", "of-a-colleague"), ("run", "--resume", "of-a-colleague")):
@@ -303,14 +314,16 @@ def test_a_device_that_is_held_or_holds_data_is_refused_and_no_run_is_left(place
         image.write_bytes(bytes(32 * MIB))
         with loop_device(image) as device:
             hosts = written(folder, {"name": "here", "folder": str(folder), "devices": [device]})
-            run = ("run", OWN, "--cloud", "inventory", "--hosts", hosts, "--name", "device")
             with held(device):
-                assert f"{device} is in use: another program has opened it exclusively" in refused_output(
-                    *run
+                output = refused_output(
+                    "run", OWN, "--cloud", "inventory", "--hosts", hosts, "--name", "device"
                 )
+            assert f"{device} is in use: another program has opened it exclusively" in output
             write(device, b"data", 5 * MIB)
-            output = refused_output(*run)
-            assert f"{device} holds data 5.0 MiB from its start (looked at: signatures" in output
+            with pytest.raises(DiskbookError) as refusal:
+                stages.provision(begun("full", hosts=hosts))
+            found = f"{device} holds data 5.0 MiB from its start (looked at: signatures"
+            assert found in str(refusal.value)
             assert image.read_bytes().strip(b"\0") == b"data"
             write(device, bytes(4), 5 * MIB)
             empty = begun("empty", hosts=hosts)

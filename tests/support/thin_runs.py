@@ -1,29 +1,25 @@
 """`diskbook batch` with runs that have no notebooks, and can be held in the middle of a block.
 
 `python -m support.thin_runs batch ...` is the command line. It gives its runs to this module, also on a
-cluster. A run of the scenario `blocks` provisions and measures in one process, which ends with the run's as a
-notebook does, and analyses nothing. Other runs go through `diskbook.batch.work` as usual.
+cluster. A run does its stages in its own process, and analyses nothing, nor does the batch in the end.
 """
 
 from __future__ import annotations
 
-import shutil
-import subprocess
+import signal
 import sys
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
-from diskbook.batch import order as orders
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.status import REPORT
-from diskbook.cloud import kinds
 from diskbook.design import schema
 from diskbook.facts.errors import DiskbookError
-from diskbook.measure.runs import stages
+from diskbook.measure.runs import outcome, stage, stages
+from diskbook.measure.runs.progress import Progress
 from diskbook.report.show import headlines
-from diskbook.results import session
 from diskbook.results.run import HEADLINE_FILE, Run
 
 THIN = "blocks"
@@ -50,66 +46,57 @@ def held(folder: Path, block: int) -> Path:
     return folder / GATES / f"{block}-is-held"
 
 
-def execute(run: Run, *, keep: bool = False, scenario: str) -> Any:
-    """Do as `pipeline.execute` does, with one process for provisioning and measuring, and no analysis."""
-    from diskbook.measure.runs import pipeline, stage
-
-    command = [sys.executable, "-m", "support.thin_runs", str(run.folder), str(Path(scenario).parent)]
-    if shutil.which("setpriv"):
-        command = ["setpriv", "--pdeathsig", "KILL", *command]
-    with session.session(run), stage.signals():
-        try:
-            kinds.of(run).start(run, owner=True)
-            measuring = subprocess.Popen(command)
-            try:
-                status = measuring.wait()
-            finally:
-                measuring.kill()
-                measuring.wait()
-        finally:
-            with stage.deaf():
-                stages.teardown(run)
-    if status:
-        raise DiskbookError(f"it ended with {status}")
-    (run.folder / "notebooks").mkdir(exist_ok=True)
-    notebook = f"notebooks/{run.scenario.analysis_notebook}.ipynb"
-    for name in (HEADLINE_FILE, REPORT, notebook):
-        run.write(name, ANSWER)
-    run.write(headlines.COMPARISONS, ",".join(schema.COMPARISONS.names) + "\n")
-    return pipeline.Outcome(run, ANSWER, run.folder / REPORT)
+def execute(run: Run, source: Path, place: Path, progress: Progress, file: Path | None) -> None:
+    """Do the work of a stage's notebook here; an analysis says that there is none."""
+    match source.stem[0]:
+        case "1":
+            stages.provision(run)
+        case "2":
+            measure(run, Path(str(file)).parent)
+        case "4":
+            stages.teardown(run)
+        case _:
+            (run.folder / "notebooks").mkdir(exist_ok=True)
+            for name in (HEADLINE_FILE, REPORT, f"notebooks/{source.name}"):
+                run.write(name, ANSWER)
+            run.write(headlines.COMPARISONS, ",".join(schema.COMPARISONS.names) + "\n")
 
 
 def measure(run: Run, place: Path) -> None:
-    """Provision and measure, and wait before a block whose gate exists."""
-    append = Run.append
+    """Measure, and wait before a block whose gate exists; who is asked to end waits no longer."""
+    append, end, asked = Run.append, signal.getsignal(signal.SIGTERM), threading.Event()
+
+    def stop(number: int, frame: Any) -> None:
+        asked.set()
+        end(number, frame)  # type: ignore[misc,operator]
 
     def gated(self: Run, event: str, **fields: Any) -> None:
         append(self, event, **fields)
-        block = fields.get("block")
+        block: Any = fields.get("block")
         if event == "block" and fields["status"] == "begun" and gate(place, block).exists():
             held(place, block).touch()
             while gate(place, block).exists():
-                time.sleep(0.05)
+                if asked.wait(0.05):
+                    raise DiskbookError("asked to end")
 
     Run.append = gated  # type: ignore[method-assign]
-    stages.provision(run)
+    signal.signal(signal.SIGTERM, stop)
     stages.benchmark(run)
 
 
 def main(words: list[str]) -> int:
-    """Be the command line, the process of a run, or what measures in one."""
+    """Be the command line, or the process of a run."""
     if words[0] == "batch":
         from diskbook import cli
+        from diskbook.batch import notebook
 
+        notebook.make = lambda folder: ""
         LocalEngine.program = DaskEngine.program = ("-m", "support.thin_runs")
         cli.main()
-    if not words[0].startswith("{"):
-        measure(Run(Path(words[0])), Path(words[1]))
-        return 0
     from diskbook.batch import work
 
-    if Path(orders.read(words[0]).asked.scenario).stem == THIN:
-        work.pipeline.execute = execute  # type: ignore[assignment]
+    stage.execute = execute
+    outcome.of = lambda run: outcome.Outcome(run, ANSWER, run.folder / REPORT)
     return work.main(words[0])
 
 

@@ -1,7 +1,7 @@
 """A campaign of two emulated runs that is killed on this machine, and again on a Dask cluster, and goes on.
 
-Nothing is repeated, and nothing is left. The run that is killed is thin (`support.thin_runs`): it waits in
-its second block to be killed here, and in its third to lose its worker. The other is as users have it.
+Nothing is repeated, and nothing is left. The runs have no notebooks (`support.thin_runs`). One waits
+in its second block to be killed here, and in its third to lose its worker.
 """
 
 from __future__ import annotations

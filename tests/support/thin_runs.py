@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +64,10 @@ def execute(run: Run, source: Path, place: Path, progress: Progress, file: Path 
 
 def measure(run: Run, place: Path) -> None:
     """Measure, and wait before a block whose gate exists; who is asked to end waits no longer."""
-    append, end, asked = Run.append, signal.getsignal(signal.SIGTERM), threading.Event()
+    append, end, asked = Run.append, signal.getsignal(signal.SIGTERM), list[int]()
 
     def stop(number: int, frame: Any) -> None:
-        asked.set()
+        asked.append(number)  # the signal comes twice: an event's lock would be waited for forever
         end(number, frame)  # type: ignore[misc,operator]
 
     def gated(self: Run, event: str, **fields: Any) -> None:
@@ -76,7 +76,8 @@ def measure(run: Run, place: Path) -> None:
         if event == "block" and fields["status"] == "begun" and gate(place, block).exists():
             held(place, block).touch()
             while gate(place, block).exists():
-                if asked.wait(0.05):
+                time.sleep(0.05)
+                if asked:
                     raise DiskbookError("asked to end")
 
     Run.append = gated  # type: ignore[method-assign]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from diskbook.batch import command, location as places, price as prices, run_lookup
+from diskbook.batch import command, location as places, notebook, price as prices, run_lookup
 from diskbook.batch.dask_cluster import Tls
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.location import Place
@@ -73,6 +73,7 @@ def test_a_cluster_of_this_machine_runs_a_batch_and_ends_with_it(
         return Standing(State.FINISHED if is_done else State.NEW, 1)
 
     monkeypatch.setattr(run_lookup.Here, "look", look)
+    monkeypatch.setattr(notebook, "make", lambda folder: "")
     said = io.StringIO()
     outcome = command.run(Matrix("here", tuple(items(3)), jobs=1, engine="dask"), said)
     assert (outcome["finished"], outcome["exit_code"]) == (3, 0)

@@ -93,9 +93,9 @@ def alone(trials: pd.DataFrame, number: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("design", CELLS, ids=str)
 def test_the_check_computes_what_the_analysis_prints(design: Design) -> None:
-    """Fifty runs through tables and `compare`: the same intervals, refused and flagged in the same runs."""
-    runs = simulated(OUTLIERS, design, 50)
-    names = [f"run-{number}" for number in range(50)]
+    """Thirty runs through tables and `compare`: the same intervals, refused and flagged in the same runs."""
+    runs = simulated(OUTLIERS, design, 30)
+    names = [f"run-{number}" for number in range(30)]
     trials = pd.concat(
         [alone(simulate.trials(runs, number, name), number) for number, name in enumerate(names)]
     )
@@ -216,12 +216,12 @@ def test_a_bound_that_does_not_cover_is_found(monkeypatch: pytest.MonkeyPatch) -
 def test_the_command_fails_with_a_wrong_interval_alone(
     method: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = {name: coverage.PARTS[name] for name in (coverage.RATIOS, "Knees of curves over depths")}
+    parts = {name: coverage.PARTS[name] for name in (coverage.RATIOS, "Planned looks")}
     monkeypatch.setattr(coverage, "PARTS", parts)  # all have tests of their own
     if method:
         wrong = {**ANALYSIS, Scope.LIKE_THESE: WRONG[method]}
         monkeypatch.setattr(coverage_cells, "ANALYSIS", wrong)
-    assert coverage.main(["--quick", "--runs", "500", "--jobs", "1"]) == bool(method)
+    assert coverage.main(["--quick", "--runs", "250", "--jobs", "1"]) == bool(method)
     printed = capsys.readouterr().out
     assert ("Ratios: 0 of" in printed) == (not method) and " ?" in printed
     off = [line for line in printed.splitlines() if "B mild, 2 repeats " in line and line.endswith("!")]

@@ -249,7 +249,7 @@ def test_predicted_caps_hold_against_what_others_measured() -> None:
     ],
 )
 def test_the_notebook_recomputes_the_sum(parameters: dict[str, str], first: str) -> None:
-    notebook = executed(paths.NOTEBOOKS / "9-choose.ipynb", {}, parameters)
+    notebook = executed(paths.NOTEBOOKS / "9-choose.ipynb", {}, **parameters)
     text = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
     assert first in text
     recomputed, chosen = re.search(r"recomputed ([\d,.]+), chosen ([\d,.]+) USD", text).groups()  # type: ignore[union-attr]

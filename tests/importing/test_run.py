@@ -577,7 +577,7 @@ def execute_here(command: Sequence[str], **options: Any) -> subprocess.Completed
     """What another process is asked for, done in this one: to execute a notebook."""
     *program, source, target, parameters = command
     assert program == [sys.executable, "-m", execute_notebook.__name__]
-    nbformat.write(notebooks.executed(Path(source), {}, json.loads(parameters)), target)
+    nbformat.write(notebooks.executed(Path(source), {}, **json.loads(parameters)), target)
     return subprocess.CompletedProcess(command, 0, "", "")
 
 

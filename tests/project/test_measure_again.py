@@ -29,7 +29,7 @@ from support.measure_again import MeasureAgain
 bench_emulator.BUSY_CORES = {busy_cores}
 
 def pytest_configure(config):
-    config.pluginmanager.register(MeasureAgain(config, lambda item: {measures}, "a-marker-of-this-test"))
+    config.pluginmanager.register(MeasureAgain(config, lambda item: True, "a-marker-of-this-test"))
 """
 TEST = """
 import time
@@ -70,15 +70,12 @@ def another_program() -> Iterator[None]:
         process.wait()
 
 
-def judged(
-    folder: Path, passes: int, busy_cores: float = BUSY_CORES, measures: bool = True, second_try: str = ""
-) -> str:
+def judged(folder: Path, passes: int, busy_cores: float = BUSY_CORES, second_try: str = "") -> str:
     """Run the tests above, of which the first passes in one attempt only; return what pytest prints.
 
     Others disturb it where they use more than `busy_cores`.
     """
-    conftest = CONFTEST.replace("{busy_cores}", str(busy_cores)).replace("{measures}", str(measures))
-    (folder / "conftest.py").write_text(conftest)
+    (folder / "conftest.py").write_text(CONFTEST.replace("{busy_cores}", str(busy_cores)))
     (folder / "test_it.py").write_text(TEST.replace("{passes}", str(passes)))
     options = ("-rfs", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir=.")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), WANTED: second_try}
@@ -110,11 +107,8 @@ def test_a_wrong_result_on_a_quiet_machine_fails_at_once(tmp_path: Path) -> None
     assert "others used" not in out
 
 
-@pytest.mark.parametrize("measures", [False, True])
-def test_continuous_integration_tries_a_failed_test_again_and_lists_it(
-    tmp_path: Path, measures: bool
-) -> None:
-    out = judged(tmp_path, 2, busy_cores=1000, measures=measures, second_try="1")
+def test_continuous_integration_tries_a_failed_test_again_and_lists_it(tmp_path: Path) -> None:
+    out = judged(tmp_path, 2, busy_cores=1000, second_try="1")
     assert "1 failed, 2 passed" in out and "FAILED test_it.py::test_wrong" in out, out
     listed = out.partition(SECOND_TRY)[2]
     assert "test_it.py::test_load_sensitive" in listed and "assert 1 == 2" in listed, out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +37,21 @@ def run_cells(scenario: str, a: Analysis) -> nbformat.NotebookNode:
     return notebook
 
 
-def executed(
-    path: Path, names: dict[str, Any], parameters: Mapping[str, Any] | None = None
-) -> nbformat.NotebookNode:
+def executed(path: Path, names: dict[str, Any], **parameters: Any) -> nbformat.NotebookNode:
     """Execute the code cells of a notebook here, without a kernel; return it with its outputs."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = list(_outputs(cell.source, names))
-            if "parameters" in cell.metadata.get("tags", ()):
-                names.update(parameters or {})
+            if "parameters" in cell.metadata.get("tags", []):
+                names.update(parameters)
     return notebook
+
+
+def shown(notebook: nbformat.NotebookNode) -> str:
+    """What a notebook shows as HTML."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    return "".join(output.get("data", {}).get("text/html", "") for output in outputs)
 
 
 def _outputs(source: str, names: dict[str, Any]) -> Iterator[nbformat.NotebookNode]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
-import papermill
 import pytest
 
 from diskbook.facts import paths
 from diskbook.report.analysis.run import analyse
-from support import synthetic
+from support import notebooks, synthetic
 
 pytestmark = pytest.mark.whole
 
@@ -19,22 +17,13 @@ NOTEBOOK = paths.NOTEBOOKS / "5-compare.ipynb"
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, set[Path]]:
-    """What the notebook shows, the run it was given, and that run's files before."""
+    """What the notebook shows, the folder of the run that it was given, and its files before."""
     folder = tmp_path_factory.mktemp("compare")
     found = synthetic.run_folder(folder / "synthetic", n_blocks=2)
     analyse(found).comparisons.to_csv(found.folder / "comparisons.csv", index=False)
-    before, target = set(found.folder.rglob("*")), folder / NOTEBOOK.name
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("IPYTHONDIR", str(folder / "ipython"))
-        papermill.execute_notebook(
-            str(NOTEBOOK), str(target), {"run": str(found.folder)}, progress_bar=False, kernel_name="python3"
-        )
-    outputs = [
-        output.get("data", {}).get("text/html", "")
-        for cell in nbformat.read(target, as_version=4).cells
-        for output in cell.get("outputs", [])
-    ]
-    return "".join(outputs), found.folder, before
+    before = set(folder.rglob("*"))
+    shown = notebooks.shown(notebooks.executed(NOTEBOOK, {}, run=str(found.folder)))
+    return shown, folder, before
 
 
 def test_every_article_and_its_claims_are_shown(executed: tuple[str, Path, set[Path]]) -> None:

@@ -248,8 +248,8 @@ def test_a_report_is_short_until_it_is_unfolded_and_paper_leaves_reviewers_out(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of the samples and twenty made-up runs, of which one has a name that is markup."""
-    runs = many_runs.many(tmp_path_factory.mktemp("site") / "runs", 20)
+    """The site of the samples and eight made-up runs, of which one has a name that is markup."""
+    runs = many_runs.many(tmp_path_factory.mktemp("site") / "runs", 7)
     many_runs.write(runs / few_runs.HOSTILE, few_runs.manifest_of("sample-zone-disks"))
     for sample in SAMPLES:
         shutil.copytree(paths.RUNS / sample, runs / sample, ignore=shutil.ignore_patterns("raw", "notebooks"))
@@ -278,7 +278,7 @@ def test_no_page_of_the_site_asks_or_complains(browser: Browser, site: Path) -> 
     checks = ("anchors", "console", "requests")
     with browser.page() as page:
         words = {path.name: page_checks.against(page, path, site, only=checks) for path in names}
-    assert len(words) == 34
+    assert len(words) == 21
     assert {name: found for name, found in words.items() if any(found.values())} == {}
 
 
@@ -290,12 +290,12 @@ def test_the_index_filters_without_a_server(browser: Browser, site: Path) -> Non
     })()"""
     with browser.page() as page:
         page.go(site / "index.html")
-        assert page.ask(shown) == 26
-        assert page.ask(enter, name="scenario", value="zone-disks") == "6 of 26 shown"
-        assert page.ask(enter, name="words", value="SAMPLE write") == "1 of 26 shown"
+        assert page.ask(shown) == 13
+        assert page.ask(enter, name="scenario", value="zone-disks") == "3 of 13 shown"
+        assert page.ask(enter, name="words", value="SAMPLE write") == "1 of 13 shown"
         assert page.ask(shown) == 1
-        assert page.ask(enter, name="provenance", value="nowhere") == "1 of 26 shown"  # no such choice
-        assert page.ask(enter, name="words", value="no such run") == "0 of 26 shown"
+        assert page.ask(enter, name="provenance", value="nowhere") == "1 of 13 shown"  # no such choice
+        assert page.ask(enter, name="words", value="no such run") == "0 of 13 shown"
 
 
 # --- notebooks, exported as pages

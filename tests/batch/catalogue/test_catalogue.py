@@ -215,13 +215,13 @@ def test_processes_join_at_once(folder: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from diskbook.batch.catalogue import join; "
         "from diskbook.results.run import Run; print(flush=True)\n"
-        "for name in sys.argv[2:] * 4: join.join(Run(Path(sys.argv[1], name)))"
+        "for name in sys.argv[2:] * 2: join.join(Run(Path(sys.argv[1], name)))"
     )
     other = subprocess.Popen(
         [sys.executable, "-c", code, str(folder), *NAMES[:2]], cwd=paths.ROOT, stdout=subprocess.PIPE
     )
     assert other.stdout is not None and other.stdout.readline() == b"\n"
-    for name in NAMES[1:] * 4:  # one of them is joined by both
+    for name in NAMES[1:] * 2:  # one of them is joined by both
         join.join(Run(folder / name))
     assert other.wait() == 0
     seen = read.view(folder)

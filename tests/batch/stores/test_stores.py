@@ -248,14 +248,14 @@ for line in sys.stdin:  # a line asks for that many trials
 def test_a_run_that_is_worked_on_is_stored_as_it_was_at_one_moment(store: Address, run: Run) -> None:
     """Each upload begins when the first of some trials is there, while the others are being added."""
     run.update_manifest(last=2)
-    hold, folder, trials = lease.claim(objects_of(store)), Folder(run.folder), 30
+    hold, folder, trials = lease.claim(objects_of(store)), Folder(run.folder), 20
     last: list[int] = []  # trial in each stored manifest
     command = [sys.executable, "-c", WRITER, str(run.folder)]
     with subprocess.Popen(
         command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as writer:
         assert writer.stdin is not None and writer.stdout is not None
-        firsts = range(3, 3 + 4 * trials, trials)
+        firsts = range(3, 3 + 3 * trials, trials)
         for first in firsts:
             hold.beat()
             print(trials, file=writer.stdin, flush=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -64,10 +63,11 @@ def watched(seen: list[tuple[Any, bytes]]) -> Iterator[None]:
 
     def look() -> None:
         while not done.wait(0.1):
-            for process in (name for name in os.listdir("/proc") if name.isdigit() and looks[name] < 5):
-                looks[process] += 1
-                with contextlib.suppress(OSError):
-                    lines.add(Path("/proc", process, "cmdline").read_bytes())
+            for process in Path("/proc").iterdir():
+                looks[process.name] += process.name.isdigit()
+                if 0 < looks[process.name] < 6:
+                    with contextlib.suppress(OSError):
+                        lines.add((process / "cmdline").read_bytes())
 
     thread = threading.Thread(target=look)
     thread.start()

@@ -149,6 +149,7 @@ def test_a_part_that_is_brought_again_is_whole_for_whoever_reads_it(
     assert (Run(part).manifest, Run(part).ledger()) == (run.manifest, run.ledger())
 
 
+@pytest.mark.parametrize("store", ["file"], indirect=True)  # what is there is compared here
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -292,7 +293,9 @@ with keeping(run.folder, address.run(sys.argv[2]), print, lambda: True, float(sy
 """
 
 
+@pytest.mark.parametrize("store", ["abfs"], indirect=True)
 def test_another_goes_on_where_a_killed_worker_ended(store: Address, run: Run, tmp_path: Path) -> None:
+    """On a disk: `tests/whole/test_batch.py`."""
     address = store / "lab-1"
     command = [sys.executable, "-c", WORKER, str(run.folder), str(address), str(2 * SHORT_S)]
     with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as worker:

@@ -1,7 +1,8 @@
 """`diskbook batch` with runs that have no notebooks, and can be held in the middle of a block.
 
 `python -m support.thin_runs batch ...` is the command line. It gives its runs to this module, also on a
-cluster. A run does its stages in its own process, and analyses nothing, nor does the batch in the end.
+cluster. A run of the scenario `blocks` does its stages in its own process and analyses nothing, nor does the
+batch in the end. Other runs execute their notebooks as usual.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from diskbook.batch import order as orders
 from diskbook.batch.dask_engine import DaskEngine
 from diskbook.batch.local import LocalEngine
 from diskbook.batch.status import REPORT
@@ -96,8 +98,9 @@ def main(words: list[str]) -> int:
         cli.main()
     from diskbook.batch import work
 
-    stage.execute = execute
-    outcome.of = lambda run: outcome.Outcome(run, ANSWER, run.folder / REPORT)
+    if Path(orders.read(words[0]).asked.scenario).stem == THIN:
+        stage.execute = execute
+        outcome.of = lambda run: outcome.Outcome(run, ANSWER, run.folder / REPORT)
     return work.main(words[0])
 
 

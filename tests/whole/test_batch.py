@@ -1,6 +1,6 @@
 """A campaign of two emulated runs that is killed on this machine, and again on a Dask cluster, and goes on.
 
-Nothing is repeated, and nothing is left. The runs have no notebooks (`support.thin_runs`). One waits
+Nothing is repeated, and nothing is left. One run has no notebooks (`support.thin_runs`): it waits
 in its second block to be killed here, and in its third to lose its worker.
 """
 

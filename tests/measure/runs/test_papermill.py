@@ -186,6 +186,7 @@ def test_an_analysis_is_executed_into_a_store(store: RemoteObjects, finished: Pa
 def test_a_notebook_is_executed_to_abs(account: Any, finished: Path) -> None:
     target = f"abs://{blob_names.HOST}/runs/lab/done.ipynb?{blob_names.shared_access()}"
     made, notebook = own_scenario.notebook(), finished.with_name("small.ipynb")
+    made.metadata.kernelspec["language"] = "python"  # JupyterLab writes it, and papermill wants it
     made.cells[2:] = [nbformat.v4.new_code_cell(text) for text in ("str(run)", "print(run)", "[run]")]
     nbformat.write(made, notebook)
     done = CliRunner().invoke(command, [str(notebook), target, "-f", str(finished)])

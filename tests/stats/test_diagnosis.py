@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,14 @@ def test_the_text_says_the_remedy_once(tables) -> None:
     text = diagnosis.text(diagnosis.findings(*tables))
     assert text.startswith("throttled: 10 of 25 cells\n") and text.count("what helps: a larger disk") == 1
     assert diagnosis.text([]) == "nothing was measured yet"
+
+
+def test_each_remedy_stands_below_its_own_cells(tables) -> None:
+    first, second = diagnosis.findings(*tables)[:2]
+    both = [replace(first, remedy="a"), replace(second, verdict=first.verdict, remedy="b")]
+    _, *lines = diagnosis.text(both).splitlines()
+    assert lines[1::2] == ["    what helps: a", "    what helps: b"]
+    assert all(f"{one.arm}, {one.workload}: " in line for one, line in zip(both, lines[::2], strict=True))
 
 
 @pytest.mark.long

@@ -60,7 +60,7 @@ def test_what_gates_withhold_holds_nothing_up(run: Run, monkeypatch: pytest.Monk
     stop = plans.stopped_at(run)
     assert stop is not None and stop["number"] == 2
     assert "look after 2 of 4 blocks" in stop["text"] and "this saves 2 blocks and" in stop["text"]
-    assert "USD (on Azure)" in stop["text"]
+    assert "USD (on Azure)" in stop["text"] and plans.early_stop(run) == stop["text"]
     results = db.open_run(run.folder)
     assert "stopped at the look after 2 of 4 blocks" in results.caption
     shown = post_words.lines(results.analysis)[2], first_screen.sure(results.analysis)
@@ -70,7 +70,7 @@ def test_what_gates_withhold_holds_nothing_up(run: Run, monkeypatch: pytest.Monk
 
 def test_an_open_headline_goes_on_and_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _left(run, pd.concat([ROWS, OPEN.head(1)]), monkeypatch) == [3, 4]
-    assert plans.stopped_at(run) is None
+    assert plans.stopped_at(run) is None and plans.early_stop(run) == ""
     assert run.ledger()[-1]["text"].endswith("not decided yet: zrs / lrs, write (write)")
 
 

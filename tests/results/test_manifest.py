@@ -71,3 +71,8 @@ def test_what_is_kept_of_a_manifest_tells_runs_apart_and_names_no_resource() -> 
     assert kept["trials_utc"] == ["2026-11-24T00:00:00Z", "2026-11-24T01:00:00Z"]
     assert {disk["limits"]["iops"] for disk in kept["replicates"][0]["disks"].values()} == {5000}
     assert "resource_groups" not in kept and "/subscriptions/" not in json.dumps(kept)
+
+
+def test_a_run_that_nobody_shared_has_no_origin() -> None:
+    assert manifest.origin({}) == manifest.origin({"shared": {}}) == ""
+    assert manifest.origin({"shared": {"origin": "a colleague"}}) == "a colleague"

@@ -95,3 +95,8 @@ def test_the_width_within_replicates_by_hand() -> None:
     three = math.expm1(t * 0.02 * math.sqrt(4.641628 / 3) / math.sqrt(6))
     assert power.half_width_within(0.02, 3, 2) == pytest.approx(three, rel=1e-6)
     assert math.isnan(power.half_width_within(0.02, 3, 1))
+
+
+def test_a_pilots_spread_is_allowed_for_by_steins_two_quantiles() -> None:
+    quantiles = stats.t.ppf(0.975, 10) + stats.t.ppf(0.9, 10)
+    assert power.for_power(0.05, 0.05, 0.9, 10) == math.ceil((quantiles * 0.05 / math.log(1.05)) ** 2)

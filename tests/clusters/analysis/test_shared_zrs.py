@@ -86,15 +86,6 @@ def test_the_articles_load_sits_on_the_cap(sample: Analysis) -> None:
 
 
 @pytest.mark.long
-def test_zones_are_compared_over_the_blocks_that_all_of_them_have(sample: Analysis) -> None:
-    reads = sample.trials[sample.trials["workload"] == "read-qd1"]
-    lacking = (reads["replicate"] == 1) & (reads["block"] == 1) & (reads["arm"] == "zrs-p3")
-    before, after = (probe(rows).groupby("replicate")["n_blocks"] for rows in (reads, reads[~lacking]))
-    assert before.unique().map(list).tolist() == [[2], [2], [2]]
-    assert after.unique().map(list).tolist() == [[1], [2], [2]]
-
-
-@pytest.mark.long
 def test_one_disk_from_two_machines_is_no_finding_with_one_replicate(sample: Analysis) -> None:
     """Reads from two zones differ by half or more: so may machines, as far as one replicate tells."""
     second = sample.tables.trials["replicate"] == 2

@@ -7,7 +7,13 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from diskbook.design.diskspd_arguments import Arguments, parse, parse_words, render, workload_remarks
+from diskbook.design.diskspd_arguments import (
+    Arguments,
+    parse,
+    parse_words,
+    render,
+    workload_remarks,
+)
 from diskbook.facts.errors import UsageError
 
 GIB = 1024**3
@@ -139,6 +145,8 @@ def test_the_rest_of_the_flags() -> None:
     assert line.least_version == "2.1"
     assert parse("diskspd -D a").iops_interval_ms == 1000
     assert parse("diskspd -si a").interlocked
+    (remark,) = [words for words in workload_remarks(parse("diskspd -L -Sh -rs1 a")) if "-rs" in words]
+    assert remark == "-rs1: 1 % of the I/Os are random, the others in a row"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def _need(iops: str = "3000", block: str = "8K", **wishes: object) -> Need:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", range(0, 200, 20))
 def test_the_choice_equals_an_independent_loop(first: int) -> None:
     wrong = {seed: found for seed in range(first, first + 20) if (found := brute_choose.disagreements(seed))}
     assert not wrong

@@ -36,15 +36,8 @@ def test_ids_differing_in_case_are_the_same_entity() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("level", "shared"),
-    [
-        ({"second": 0.03}, 0.3),
-        ({"second": 0.03}, 1.0),
-        ({"block": 0.02, "block_s": 30.0}, 0.3),
-        ({"drift": 0.02}, 0.3),
-    ],
-)
+@pytest.mark.parametrize("shared", [0.3, 1.0])
+@pytest.mark.parametrize("level", [{"second": 0.03}, {"block": 0.02, "block_s": 30.0}, {"drift": 0.02}])
 def test_machine_and_disk_share_the_noise_of_seconds_as_planted(
     level: dict[str, float], shared: float
 ) -> None:

@@ -64,11 +64,13 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Machine,
     assert soon((folder / SOCKET).exists)
     made = Machine(folder / "win", "test/win", VmAddress("127.0.0.1", port), folder)
     made.prepare(spec)
-    made.start()
-    yield made, Host("win", "127.0.0.1", port, "diskbook", " ".join(host_key.public.split()[:2]), private)
-    made.delete()
-    warm.kill()
-    warm.wait()
+    try:
+        made.start()
+        yield made, Host("win", "127.0.0.1", port, "diskbook", " ".join(host_key.public.split()[:2]), private)
+    finally:
+        made.delete()
+        warm.kill()
+        warm.wait()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A scenario of one's own, in a folder of its own: TOML, notebook, and a module."""
+"""A scenario that a user wrote, in the user's folder: TOML, notebook, and a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make and read all models of the Azure SDK in 4 threads at once, in processes that have just imported it.
+"""Make and read all models of the Azure SDK in 16 threads at once, in processes that have just imported it.
 
 `python sdk_models.py PROCESSES [PACKAGE ...]` prints the errors and the number of processes that had any.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from diskbook.cloud.azure.clients import Clients, Cloud, StaticToken
 
 PACKAGES = ("compute", "network", "resource.resources", "storage")
-THREADS = 4
+THREADS = 16
 
 
 def main(processes: int, packages: list[str]) -> None:

@@ -17,7 +17,7 @@ from diskbook.report.show import html as show_html
 SHARE = 96
 """One in so many here; `make fuzz` takes them all."""
 AT_ONCE = 4
-"""Names of a run: with as many, the harmless run that it is held against is made once."""
+"""Names of a run. All runs have as many, so the harmless run that they are compared with is made once."""
 
 
 def test_there_are_two_hundred_payloads_and_names_of_any_bytes() -> None:

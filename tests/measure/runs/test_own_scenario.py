@@ -1,4 +1,4 @@
-"""A scenario of one's own: TOML, notebook, and a module if it has one. A whole run: test_pipeline.py."""
+"""A scenario that a user wrote: TOML, notebook, and a module if it has one. A whole run: test_pipeline.py."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ import hashlib
 import itertools
 import json
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import nbformat
 import pandas as pd
 import pytest
 from matplotlib.text import Text
@@ -27,14 +25,13 @@ from diskbook.facts.errors import LINES, DiskbookError, UsageError, is_visible
 from diskbook.importing import names, run as importer, terminal as import_text, write
 from diskbook.importing.run import Imported
 from diskbook.importing.scenario import Settings
-from diskbook.measure.runs import execute_notebook
 from diskbook.report import show
 from diskbook.report.analysis import run as analysis_run, why_text
 from diskbook.report.figures.export import export
 from diskbook.results import tables
 from diskbook.results.run import open_run
 from diskbook.tools.fio import latency as fio_latency
-from support import SAMPLES, notebooks
+from support import SAMPLES
 
 FIO = SAMPLES / "fio" / "json-group_reporting.json"
 COPIES = itertools.count()
@@ -573,24 +570,11 @@ def test_names_of_any_bytes_are_drawn_as_they_are(hostile: Imported, tmp_path: P
     assert {"caption", "alt"} <= json.loads(paths_[2].read_text()).keys()
 
 
-def execute_here(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    """What another process is asked for, done in this one: to execute a notebook."""
-    *program, source, target, parameters = command
-    assert program == [sys.executable, "-m", execute_notebook.__name__]
-    nbformat.write(notebooks.executed(Path(source), {}, **json.loads(parameters)), target)
-    return subprocess.CompletedProcess(command, 0, "", "")
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:Glyph", "ignore:constrained_layout")
+@pytest.mark.emulator
 def test_the_notebook_makes_the_report_whatever_the_names(
-    hostile: Imported,
-    tmp_path: Path,
-    diskbook: Callable[..., tuple[int, str, str]],
-    monkeypatch: pytest.MonkeyPatch,
+    hostile: Imported, tmp_path: Path, diskbook: Callable[..., tuple[int, str, str]]
 ) -> None:
     """With the names that a page, a terminal or a formula would take for its own."""
-    monkeypatch.setattr(import_text.subprocess, "run", execute_here)
     few = [name for name in HOSTILE_NAMES if any(sign in name for sign in (b"\x1b", b"\xff", b"$$", b"<"))]
     few.append("\u202egnp.exe\u2066".encode())
     page = import_text.report(imported_as(tmp_path, few).run).read_text("utf-8")

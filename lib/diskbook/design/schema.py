@@ -1,5 +1,6 @@
 """The tables of a run: their columns, and the check that a table is what it should be. No I/O here."""
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,6 +12,8 @@ import pandas as pd
 from diskbook.design.held_rate import Start
 from diskbook.design.vocabulary import CreditState, GateStatus, Provenance, Scope
 from diskbook.facts.errors import DiskbookError
+
+pd.options.mode.string_storage = "python"  # Arrow's arrays are slow where tables are small and many
 
 Dtype = Literal["str", "int64", "float64", "datetime64[us, UTC]"]
 _WORDS = {
@@ -331,6 +334,8 @@ def validate(table: Table, frame: pd.DataFrame, source: str = "") -> pd.DataFram
     since = {column.name: column.default for column in table.columns if column.default is not None}
     frame = frame.assign(**{name: value for name, value in since.items() if name not in frame.columns})
     _check_names(table, frame, where)
+    if frame.empty:
+        return empty(table)
     checked = pd.DataFrame(
         {column.name: _conform(table, column, frame[column.name], where) for column in table.columns}
     )
@@ -344,6 +349,11 @@ def validate(table: Table, frame: pd.DataFrame, source: str = "") -> pd.DataFram
 
 def empty(table: Table) -> pd.DataFrame:
     """Return the table without rows."""
+    return _without_rows(table).copy()
+
+
+@functools.cache
+def _without_rows(table: Table) -> pd.DataFrame:
     return pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in table.columns})
 
 

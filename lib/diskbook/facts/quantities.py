@@ -15,6 +15,11 @@ def many(number: int, unit: str) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
+def as_written(value: object) -> str:
+    """Write a number with six digits at most, and all else as it is."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def reach(low: float, high: float, form: str) -> str:
     """Write from where to where values reach: "0.36 to 1.05"; one number where both are written alike."""
     first, last = f"{low:{form}}", f"{high:{form}}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from diskbook.facts.errors import UsageError
+from diskbook.facts.quantities import as_written
 
 Limits = dict[str, dict[str, float | None]]
 """By "disk" and "vm", as a manifest has them; None where not known."""
@@ -58,7 +59,7 @@ class Named:
     @property
     def words(self) -> str:
         """As options of a command, e.g. "--vm-size Standard_D4s_v3"."""
-        return " ".join(f"{_option(name)} {_value(value)}" for name, value in self.given.items())
+        return " ".join(f"{_option(name)} {as_written(value)}" for name, value in self.given.items())
 
     def beside(self, others: "Named") -> "Named":
         """Return these limits, completed by those of others where these have none."""
@@ -133,7 +134,3 @@ def _known(manifest: Mapping[str, Any], kind: str) -> Iterator[bool]:
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _value(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -306,7 +306,9 @@ def limits(a: Analysed) -> list[str]:
     lines = headlines.of(a.comparisons, a.scenario)
     on_azure = [words for kind, words in _ON_AZURE.items() if kind in a.provenance]
     doubts = [] if lines.lead is None else _of_lead(lines.lead)
-    undecided = [_undecided(row, a) for row in lines.others if not _has_answer(row)]
+    undecided = [
+        _undecided(row, a) for row in lines.others if not (headlines.is_decided(row) or is_of_limits(row))
+    ]
     return [
         *(f"Was this measured on Azure? {words}" for words in on_azure),
         f"Does it hold for other disks? {locations.scope(lines.lead, a)}",
@@ -317,10 +319,6 @@ def limits(a: Analysed) -> list[str]:
         *_of_attach(lines),
         *_standing(lines, a),
     ]
-
-
-def _has_answer(row: sentences.Row) -> bool:
-    return headlines.is_decided(row) or is_of_limits(row)
 
 
 def _of_lead(row: sentences.Row) -> list[str]:

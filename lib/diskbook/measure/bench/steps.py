@@ -256,11 +256,8 @@ def unfinished_trials(
         return None
     if tries and not any("ok" in row for row in tries.values()):
         return list(block.trials)  # given up because nothing worked
-    return [trial for trial in block.trials if not _has_result(tries.get(trial.position, []), attempts)]
-
-
-def _has_result(tries: list[str], attempts: int) -> bool:
-    return "ok" in tries or len(tries) >= attempts
+    done = {place for place, states in tries.items() if "ok" in states or len(states) >= attempts}
+    return [trial for trial in block.trials if trial.position not in done]
 
 
 def fetch_orphaned_job(

@@ -174,7 +174,8 @@ def caps(row: Mapping[Any, Any]) -> dict[str, float]:
     Reads of a disk with host cache may be answered by the machine: neither the disk's limits nor the uncached
     ones hold for them, but the machine's cached ones. MB/s are 10^6 bytes a second.
     """
-    disk, machine = disk_limits(row["disk"], row["redundancy"], row["options"]), _machine(row["vm_size"])
+    disk = disk_limits(row["disk"], row["redundancy"], row["options"])
+    machine = catalog.find_vm_size(row["vm_size"])
     own = {} if disk is None else vars(disk)
     vm = {} if machine is None else vars(machine)
     cached = {f"cap_vm_cached_{unit}": vm.get(f"cached_{unit}") for unit in ("iops", "mb_s")}
@@ -218,10 +219,6 @@ def disk_limits(disk: str, redundancy: str, options: str) -> catalog.DiskLimits 
         mb_s=int(asked[2]) if asked else None,
         max_shares=2 if "shared" in options else 1,
     )
-
-
-def _machine(name: str) -> catalog.VmSize | None:
-    return catalog.find_vm_size(name)
 
 
 LIMITS_STATED = {

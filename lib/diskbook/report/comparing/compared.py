@@ -11,6 +11,7 @@ import numpy as np
 
 from diskbook.design.vocabulary import Provenance, Scope, Verdict
 from diskbook.facts.errors import UsageError
+from diskbook.facts.quantities import as_written
 from diskbook.report.comparing import measured, pairs
 from diskbook.report.comparing.measured import Measured
 from diskbook.report.comparing.pairs import LeftOut, Pair, Paired, estimate_of
@@ -157,12 +158,8 @@ def _versions(
 
 def _listed(values: Iterable[Any]) -> str:
     """Values met, each once: "5000", "fio-3.33, fio-3.36"."""
-    met = dict.fromkeys(_short(value) for value in values if value is not None)
+    met = dict.fromkeys(as_written(value) for value in values if value is not None)
     return ", ".join(met) or MISSING
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 LEAST_RUNS = 3

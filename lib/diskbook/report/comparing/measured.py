@@ -192,15 +192,13 @@ def _check_provenance(of_runs: Mapping[str, str]) -> None:
 
 def _comparisons(run: Run) -> pd.DataFrame:
     """Comparisons of a run, from its comparisons.csv, else computed."""
-    is_written = (run.folder / headlines.COMPARISONS).exists()
-    table = headlines.read_comparisons(run) if is_written else _computed(run)
+    if (run.folder / headlines.COMPARISONS).exists():
+        table = headlines.read_comparisons(run)
+    else:
+        table = schema.validate(schema.COMPARISONS, analyse(run).comparisons)
     if table.empty:
         raise UsageError(
             f"run {run.name} compares no arms, so it has no ratio to compare with another's; give its "
             "scenario a [[comparison]]"
         )
     return table
-
-
-def _computed(run: Run) -> pd.DataFrame:
-    return schema.validate(schema.COMPARISONS, analyse(run).comparisons)

@@ -8,7 +8,7 @@ The table of guests holds, per cell, their facts and how busy they were over its
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -16,6 +16,7 @@ import pandas as pd
 from diskbook.design.totals import CELL, trial_keys
 from diskbook.design.vocabulary import Provenance
 from diskbook.facts.nan_equal import NanEqual
+from diskbook.facts.quantities import as_written
 from diskbook.stats.gates import Gate, failed, not_assessable, passed
 
 STEAL_PCT, CORE_PCT = 1.0, 90.0
@@ -81,13 +82,19 @@ def _groups(
         return {}
     trial = trial_keys(rows, guest)
     joined = rows.drop_duplicates(trial)[[*trial, *keys]].merge(guest, on=trial)
+    facts: dict[tuple[object, ...], list[tuple[object, ...]]] = {}
+    for row in joined[[*keys, *GUEST_FACTS]].drop_duplicates().itertuples(index=False, name=None):
+        facts.setdefault(row[: len(keys)], []).append(row[len(keys) :])
     groups = joined.groupby(keys, sort=False)
-    return {tuple(map(str, key)): _cell(of_key) for key, of_key in groups}
+    return {tuple(map(str, key)): _cell(of_key, facts[key]) for key, of_key in groups}
 
 
-def _cell(rows: pd.DataFrame) -> CellGuest:
+def _cell(rows: pd.DataFrame, facts: Iterable[tuple[object, ...]]) -> CellGuest:
+    """`facts`: those of its trials in the order of `GUEST_FACTS`, each combination once."""
     steal, core = (rows[name].dropna() for name in ("steal_pct", "busiest_core_pct"))
-    facts = {name: tuple(sorted({_word(value) for value in rows[name].dropna()})) for name in GUEST_FACTS}
+    words = [
+        sorted({as_written(value) for value in met if not pd.isna(value)}) for met in zip(*facts, strict=True)
+    ]
     return CellGuest(
         n_trials=len(rows),
         n_steal=len(steal),
@@ -96,12 +103,8 @@ def _cell(rows: pd.DataFrame) -> CellGuest:
         n_busy=int((core > CORE_PCT).sum()),
         steal_worst=float(steal.max()) if len(steal) else math.nan,
         core_worst=float(core.max()) if len(core) else math.nan,
-        facts={name: values for name, values in facts.items() if values},
+        facts={name: tuple(met) for name, met in zip(GUEST_FACTS, words, strict=True) if met},
     )
-
-
-def _word(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 GUEST = "guest"

@@ -129,7 +129,8 @@ def by_trial(a: Analysed) -> pd.DataFrame:
 
 def table(a: Analysed) -> pd.DataFrame:
     """Medians over the trials of every arm, full queues only."""
-    rows = arms.in_order(a, _full(a, by_trial(a)))
+    rows = by_trial(a)
+    rows = arms.in_order(a, rows[rows["workload"].isin([load.name for load in saturated.loads(a)])])
     if rows.empty:
         return pd.DataFrame()
     grouped = rows.groupby("arm", sort=False)
@@ -184,7 +185,3 @@ def _trials(a: Analysed) -> pd.DataFrame:
     """Arm, load and place of every finished trial."""
     rows = measured_rows(a.trials).drop_duplicates("trial")
     return rows[["trial", "arm", "workload", "replicate", "block"]]
-
-
-def _full(a: Analysed, rows: pd.DataFrame) -> pd.DataFrame:
-    return rows[rows["workload"].isin([item.name for item in saturated.loads(a)])]

@@ -414,7 +414,7 @@ def test_a_damaged_answer_is_named(run: Run) -> None:
 
 @pytest.mark.emulator
 def test_what_a_real_load_does_shows_in_the_metrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In all seconds together as many I/Os as fio did, and in none more than the limit."""
+    """In all seconds together as many I/Os as fio did, and in none more than its limit and depth."""
     with tempfile.TemporaryDirectory(prefix="diskbook-test-", dir="/tmp") as place:
         monkeypatch.setenv("TMPDIR", place)
         profile = tmp_path / "seconds.toml"
@@ -436,7 +436,8 @@ def test_what_a_real_load_does_shows_in_the_metrics(monkeypatch: pytest.MonkeyPa
         finally:
             lifecycle.stop("monitor")
     assert sum(percentages) / 100 * 500 == pytest.approx(1000)
-    assert max(percentages) < 105
+    # What was in flight may all be late, and count in the next second.
+    assert max(percentages) < 100 * (500 + 32) / 500 + 0.1
 
 
 def _percentages(made: emulated.Azure, start: float, end: float) -> list[float]:

@@ -16,7 +16,7 @@ def many(number: int, unit: str) -> str:
 
 
 def as_written(value: object) -> str:
-    """Write a number with six digits at most, and all else as it is."""
+    """Write a float with six digits at most, and any other value as it is."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -249,13 +249,14 @@ def _verify(target: Target, size_bytes: int, offset: int, checks: list[str]) -> 
 def _start(name: str, target: Target, ioengine: str = "libaio") -> list[str]:
     """Program, job name and device, by an engine of the kernel's unless it is an NBD export.
 
-    fio splits file names at colons, so these are escaped.
+    Colons would split a file name. Where fio is told no clock, it first tests the processors', for 70 ms.
     """
+    start = ["fio", f"--name={name}"]
     if target.engine == "nbd":
-        return ["fio", f"--name={name}", "--ioengine=nbd", f"--uri={target.target}"]
+        return [*start, "--ioengine=nbd", "--clocksource=clock_gettime", f"--uri={target.target}"]
     if target.engine == "libaio":
         path = target.target.replace(":", r"\:")
-        return ["fio", f"--name={name}", f"--ioengine={ioengine}", f"--filename={path}", "--direct=1"]
+        return [*start, f"--ioengine={ioengine}", f"--filename={path}", "--direct=1"]
     raise UsageError(f"fio cannot reach {target.target}: engine '{target.engine}' is neither nbd nor libaio")
 
 

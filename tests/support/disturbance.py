@@ -12,10 +12,13 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 
 EVERY_S = 0.5
+INIT, KTHREADD = 1, 2  # ids: who waits for orphans, and the parent of the kernel's threads
+FOLDERS = ("diskbook-test-", "diskbook-own-", "pytest-of-")  # how names of the tests' folders begin
 
 
 class LoadSensitiveError(AssertionError):
@@ -38,11 +41,13 @@ def load_sensitive() -> Iterator[None]:
 
 
 class OtherLoad:
-    """Record how many cores other programs use, in a thread, half-second by half-second.
+    """Record how much of the processor other programs use, in a thread, half-second by half-second.
 
     Everything counts that the kernel says was busy, time that a hypervisor took included, less what the tests
-    and their descendants used. A process belongs to the tests if its environment names their folder, or if it
-    descends from one that does; a daemon stays theirs when its parent ends.
+    and their descendants used. A process belongs to the tests if its environment names their folder, if it
+    works in a folder of theirs (as a machine's jobs do, children of init), or if it descends from one that
+    does; a daemon stays theirs when its parent ends. Orphans that came and went between two looks are in the
+    account of init, which waited for them, and count as the tests'.
 
     Parameters
     ----------
@@ -55,19 +60,22 @@ class OtherLoad:
         self._ours: dict[int, tuple[int, float]] = {os.getpid(): (0, 0.0)}  # pid: its parent, seconds used
         self._foreign: set[int] = set()
         self._lost_s = 0.0
-        self._seen: list[tuple[float, float]] = []
-        self._last = (time.monotonic(), self._other_s())
+        self._looks: list[tuple[float, float]] = []  # when, and the seconds that others have used by then
         threading.Thread(target=self._watch, name="other-load", daemon=True).start()
 
     def most_cores(self, since: float) -> float:
-        """Return the largest number of cores that others used in any half-second since then.
+        """Return the largest number of cores that others used in any second since then.
+
+        In a second, two looks, since what a process has used may be counted a look late.
 
         Parameters
         ----------
         since
             By `time.monotonic`.
         """
-        return max((cores for end, cores in self._seen if end > since), default=0.0)
+        looks = [look for look in self._looks if look[0] > since]
+        seconds = zip(looks, looks[2:], strict=False)
+        return max(((used - before) / (end - begun) for (begun, before), (end, used) in seconds), default=0.0)
 
     def was_busy(self, since: float) -> bool:
         """Return whether others used more of the processor since then than a benchmark tolerates."""
@@ -77,30 +85,29 @@ class OtherLoad:
 
     def _watch(self) -> None:
         while True:
+            self._looks.append((time.monotonic(), self._other_s()))
             time.sleep(EVERY_S)
-            now, other_s = time.monotonic(), self._other_s()
-            begun, before_s = self._last
-            self._last = now, other_s
-            self._seen.append((now, (other_s - before_s) / (now - begun)))
 
     def _other_s(self) -> float:
-        times = psutil.cpu_times()
-        busy_s = times.user + times.nice + times.system + times.irq + times.softirq + times.steal
-        return busy_s - self._own_s()
+        before_s, own_s = _busy_s(), self._own_s()
+        return (before_s + _busy_s()) / 2 - own_s  # a look takes a while, and the machine goes on meanwhile
 
     def _own_s(self) -> float:
         """Return the seconds used by all processes of the tests, those that ended included.
 
-        A process that ended is in the account of the parent that waited for it, if that one is ours.
+        A process that ended is in the account of the parent that waited for it, if that one is ours or init.
+        For threads of the kernel nobody waits.
         """
         alive = set(psutil.pids())
         self._foreign &= alive
         for pid in sorted(alive - self._foreign):
             self._look_at(pid)
+        waited = {INIT, *self._ours} - {KTHREADD}
         for pid in set(self._ours) - alive:
             parent, used_s = self._ours.pop(pid)
-            self._lost_s += 0.0 if parent in self._ours else used_s
-        return self._lost_s + sum(used_s for _, used_s in self._ours.values())
+            self._lost_s += 0.0 if parent in waited else used_s
+        orphans_s = sum(psutil.Process(INIT).cpu_times()[2:4])
+        return self._lost_s + orphans_s + sum(used_s for _, used_s in self._ours.values())
 
     def _look_at(self, pid: int) -> None:
         try:
@@ -115,7 +122,15 @@ class OtherLoad:
             return  # it has just ended
 
     def _is_ours(self, process: psutil.Process, parent: int) -> bool:
-        kernel = 2  # kthreadd: its children do the kernel's part of our I/O
-        if parent in self._ours or kernel in (process.pid, parent):
+        if parent in self._ours or KTHREADD in (process.pid, parent):  # the kernel's part of our I/O
             return True
-        return self._marker in process.environ().values()
+        working = Path(process.cwd())
+        return self._marker in process.environ().values() or any(
+            part.startswith(FOLDERS) for part in working.parts
+        )
+
+
+def _busy_s() -> float:
+    """Return the seconds for which the processors have been busy, or taken by a hypervisor."""
+    times = psutil.cpu_times()
+    return sum((times.user, times.nice, times.system, times.irq, times.softirq, times.steal))

@@ -81,8 +81,9 @@ played: setup ## play hidden limits, drift, stalls and noise, runs with looks an
 rehearse: setup ## run the commands of docs/tutorials/first-azure-run.md, the first day on Azure, on the emulator (10 minutes)
 	@$(BIN)/python -m checks.rehearse
 
-faults: azurite ## play some seventy faults, each in a whole run, and see what is left, lost or repeated
+faults: azurite ## play some seventy faults, each in a whole run, kill a campaign twice, and see what is left, lost or repeated
 	@$(BIN)/python -m checks.faults
+	@$(BIN)/pytest -n 0 -m faults
 
 mutants: setup ## change 200 operators, numbers and results, each in a copy, and see whether the tests notice (30 minutes)
 	@$(BIN)/python -m checks.mutants

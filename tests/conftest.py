@@ -10,7 +10,8 @@ for loads to end. A process takes one module after another, so that what a modul
 - `whole`: crosses all packages, as a run does from plan to report.
 - `long`: takes the processor for half a second or more: simulations, fuzzing, drawings of all samples.
 
-`make test-fast` runs the tests that have none of them.
+`make test-fast` runs the tests that have none of them. `make faults` runs those marked `faults`, which
+`make test` leaves out.
 
 Other programs may still use the machine. What they can move, a test asserts within `load_sensitive`
 (support/disturbance.py). If that fails while others used over 0.3 of a core, the fixtures are made again and
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 LONGEST_FIRST = (
     "tests/project/test_types.py",
     "tests/whole/test_platform_minute.py",
-    "tests/whole/test_batch.py",
+    "tests/whole/test_pages.py",
     "tests/checks/test_rehearse.py",
     "tests/measure/runs/test_pipeline.py::test_a_stopped_run_of_ones_own_scenario_goes_on_to_the_report",
     "tests/measure/bench/test_trials.py",

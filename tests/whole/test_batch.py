@@ -117,6 +117,7 @@ def owner() -> psutil.Process:
 
 
 @pytest.mark.whole
+@pytest.mark.faults
 @pytest.mark.timeout(3 * LIMIT_S)
 def test_a_campaign_killed_here_and_on_a_cluster_repeats_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,

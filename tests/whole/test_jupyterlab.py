@@ -6,6 +6,7 @@ $DISKBOOK_PICTURES, where that is set.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -119,11 +120,11 @@ def _address(process: subprocess.Popen[bytes], place: Path) -> str:
     deadline = time.monotonic() + DEADLINE_S
     record = place / "jupyter_runtime_dir" / f"jpserver-{process.pid}.json"
     while time.monotonic() < deadline and process.poll() is None:
-        if record.exists():
+        time.sleep(0.2)
+        with contextlib.suppress(OSError, ValueError):  # it writes the record before it listens
             url: str = json.loads(record.read_text())["url"]
             with urllib.request.urlopen(f"{url}api/status", timeout=60):
                 return url
-        time.sleep(0.2)
     raise AssertionError((place / "lab.log").read_text()[-2000:])
 
 

@@ -29,7 +29,7 @@ run: setup ## measure zone-redundant disks on the emulator, from nothing to the 
 
 test: browser azurite ## check style and types, and run all tests
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
-	@$(BIN)/pytest -n 6 --durations=20
+	@$(BIN)/pytest -n 4 --durations=20
 
 test-fast: setup ## the same, without types, tests that start processes, whole runs and what takes long (2 minutes)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

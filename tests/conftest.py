@@ -1,7 +1,7 @@
 """Fixtures of several packages, and how tests share a machine: in several processes, by five marks.
 
-`make test` takes six processes (pytest-xdist): most tests wait most of the time, for machines to start or
-for loads to end. A process takes one module after another, so that what a module shares is made once.
+`make test` takes four processes (pytest-xdist): many tests wait, for machines to start or for loads to end.
+A process takes one module after another, so that what a module shares is made once.
 
 - `measures`: judges a latency, rate or duration that was measured here. These come last, one at a time, in
   one process, while the others wait: no other test competes with them.

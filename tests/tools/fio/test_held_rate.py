@@ -142,30 +142,47 @@ def workload(**changes: object) -> Workload:
     )
 
 
+Stood = tuple[float, float]
+"""The least and the most seconds for which a disk stood still: to stop it, or let it go on, takes a while."""
+
+
+def stood(stop: Callable[[], object], go_on: Callable[[], object]) -> Stood:
+    """Hold a disk still for half a second."""
+    began = time.monotonic()
+    stop()
+    stopped = time.monotonic()
+    time.sleep(0.5)
+    going = time.monotonic()
+    go_on()
+    return going - stopped, time.monotonic() - began
+
+
 def stalled(
-    load: Workload, device: Target, folder: Path, freeze: Callable[[float], float]
-) -> tuple[Measurement, float]:
+    load: Workload, device: Target, folder: Path, freeze: Callable[[], Stood]
+) -> tuple[Measurement, Stood]:
     """Run fio against a disk that stands still for half a second; the result, and how long it stood."""
     job = TOOL.command(load, device, seed=1)
     with (folder / "stdout").open("wb") as output:
         fio = subprocess.Popen(job.argv, cwd=folder, stdout=output)
         time.sleep(2.0)
-        stood_s = freeze(0.5)
+        stood_s = freeze()
         assert fio.wait(30) == 0
     files = {"json": (folder / "stdout").read_bytes(), "lat_log": (folder / "trial_lat.log").read_bytes()}
     return TOOL.read(files, "trial", runtime_s=load.runtime_s, series_s=load.series_s), stood_s
 
 
-def assert_told(found: Measurement, stood_s: float, direction: str) -> None:
+def assert_told(found: Measurement, stood_s: Stood, direction: str) -> None:
     part = found.directions[direction]
-    expected = truth(stood_s, 4.0, 0.999) + part.lat_p50_ms
-    waits_ms = 1000 * RATE * stood_s**2 / 2 / (4.0 * RATE)  # of an open loop, on average over all
+    least_ms, most_ms = (truth(seconds, 4.0, 0.999) + part.lat_p50_ms for seconds in stood_s)
+    # Waits of an open loop, on average over all.
+    least_mean_ms, most_mean_ms = (part.lat_p50_ms + 1000 * seconds**2 / 2 / 4.0 for seconds in stood_s)
     with load_sensitive():
-        assert part.intended.lat_p999_ms == pytest.approx(expected, rel=0.05)
-        assert part.intended.mean_least_ms == pytest.approx(part.lat_p50_ms + waits_ms, rel=0.1)
+        assert 0.95 * least_ms < part.intended.lat_p999_ms < 1.05 * most_ms
+        assert 0.9 * least_mean_ms < part.intended.mean_least_ms < 1.1 * most_mean_ms
         assert part.intended.lat_mean_ms < 1.1 * part.intended.mean_least_ms
         assert part.lat_mean_ms < 0.5 * part.intended.lat_mean_ms  # what fio says of itself hides it
-        assert found.rate_windows_low_share > 0.08
+        # 40 I/Os go out in 80 ms before all of them wait: of 40 windows of 0.1 s, three at least are empty.
+        assert found.rate_windows_low_share > 0.07
         assert part.ios == pytest.approx(2000, rel=0.03)  # and its rate is as asked for
 
 
@@ -176,12 +193,8 @@ def test_a_server_that_stands_still_is_told_over_nbd(tmp_path: Path) -> None:
         ["nbdkit", "-f", "-U", str(socket), "memory", "32M", "--filter=delay", "rdelay=1ms"]
     )
 
-    def freeze(seconds: float) -> float:
-        began = time.monotonic()
-        os.kill(server.pid, signal.SIGSTOP)
-        time.sleep(seconds)
-        os.kill(server.pid, signal.SIGCONT)
-        return time.monotonic() - began
+    def freeze() -> Stood:
+        return stood(lambda: os.kill(server.pid, signal.SIGSTOP), lambda: os.kill(server.pid, signal.SIGCONT))
 
     try:
         deadline = time.monotonic() + 10
@@ -196,7 +209,7 @@ def test_a_server_that_stands_still_is_told_over_nbd(tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def frozen_block_device(folder: Path) -> Iterator[tuple[str, Callable[[float], float]]]:
+def frozen_block_device(folder: Path) -> Iterator[tuple[str, Callable[[], Stood]]]:
     """A loop device on a file whose file system can be frozen; skips, and says why, where there is none."""
     needed = ("losetup", "mkfs.ext4", "mount", "umount", "fsfreeze")
     if os.geteuid() or not all(map(shutil.which, needed)) or not Path("/dev/loop-control").exists():
@@ -221,12 +234,8 @@ def frozen_block_device(folder: Path) -> Iterator[tuple[str, Callable[[float], f
         except subprocess.CalledProcessError as error:
             pytest.skip(f"libaio was not stalled: {' '.join(error.cmd)}: {error.stderr.strip()}")
 
-        def freeze(seconds: float) -> float:
-            began = time.monotonic()
-            run("fsfreeze", "-f", place)
-            time.sleep(seconds)
-            run("fsfreeze", "-u", place)
-            return time.monotonic() - began
+        def freeze() -> Stood:
+            return stood(lambda: run("fsfreeze", "-f", place), lambda: run("fsfreeze", "-u", place))
 
         yield device, freeze
 

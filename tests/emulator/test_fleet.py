@@ -183,10 +183,8 @@ def test_each_machine_has_a_result_as_diskspd_writes_it(saturated: dict[str, Pla
         assert measured.target == rf"C:\ClusterStorage\{played.times[name]['volume']}\vm-{number}.dat"
         assert (measured.load.threads, measured.load.queue_depth, measured.load.write_pct) == (4, 8, 100)
         assert measured.runtime_ms == 2000
-        assert [len(series.second) for series in measured.series.values()] in (
-            [2],
-            [],
-        )  # held up, it has none
+        # A busy computer may end a machine's load so late that it has no series.
+        assert [len(series.second) for series in measured.series.values()] in ([2], [])
         assert played.files[f"result-b4t4o8w100pr-a1-{name}.xml"].count("<Thread>") == 4
     assert any("write" in measured.series for measured in played.machines.values())
 

@@ -58,7 +58,7 @@ def test_wrong(attempt):
 
 @contextlib.contextmanager
 def another_program(folder: Path | None = None) -> Iterator[psutil.Process]:
-    """Keep a core busy by a process of init, which does not descend from the tests; in a folder."""
+    """Keep a core busy with an orphan, a child of init, whose working directory is `folder`."""
     loop = "import time; end = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
     start = f"{sys.executable} -c '{loop}' >/dev/null 2>&1 & echo $!"
     command = ["env", "-i", "sh", "-c", start]

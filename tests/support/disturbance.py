@@ -66,7 +66,7 @@ class OtherLoad:
     def most_cores(self, since: float) -> float:
         """Return the largest number of cores that others used in any second since then.
 
-        In a second, two looks, since what a process has used may be counted a look late.
+        A second is two looks: time that a process has used may be counted one look late.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class OtherLoad:
         for pid in set(self._ours) - alive:
             parent, used_s = self._ours.pop(pid)
             self._lost_s += 0.0 if parent in waited else used_s
-        orphans_s = sum(psutil.Process(INIT).cpu_times()[2:4])
+        orphans_s = sum(psutil.Process(INIT).cpu_times()[2:4]) if INIT in alive else 0.0
         return self._lost_s + orphans_s + sum(used_s for _, used_s in self._ours.values())
 
     def _look_at(self, pid: int) -> None:

@@ -210,7 +210,7 @@ def test_planted_delays_are_recovered_from_end_to_end(
     assert asked - 2 <= slow.counts.flushes < asked + 60
     with load_sensitive():
         for cell, waits_ms in planted(trials).items():
-            # Each wait adds a way there and back. A mean, where there is no median, is moved by a standstill.
+            # Each wait adds a round trip. Cells without a median are judged by the mean, less one standstill.
             mean_ms = trials["lat_mean_ms"][cell] - STANDSTILL_MS / trials["ios"][cell]
             seen_ms = trials["lat_p50_ms"].fillna(mean_ms)[cell]
             assert seen_ms < sum(wait_ms + 1.5 for wait_ms in waits_ms), cell

@@ -143,11 +143,11 @@ def workload(**changes: object) -> Workload:
 
 
 Stood = tuple[float, float]
-"""The least and the most seconds for which a disk stood still: to stop it, or let it go on, takes a while."""
+"""Shortest and longest time in seconds that a disk can have stood still; stopping it takes time too."""
 
 
-def stood(stop: Callable[[], object], go_on: Callable[[], object]) -> Stood:
-    """Hold a disk still for half a second."""
+def hold_still(stop: Callable[[], object], go_on: Callable[[], object]) -> Stood:
+    """Hold a disk still for half a second, and return for how long at least and at most."""
     began = time.monotonic()
     stop()
     stopped = time.monotonic()
@@ -194,7 +194,9 @@ def test_a_server_that_stands_still_is_told_over_nbd(tmp_path: Path) -> None:
     )
 
     def freeze() -> Stood:
-        return stood(lambda: os.kill(server.pid, signal.SIGSTOP), lambda: os.kill(server.pid, signal.SIGCONT))
+        return hold_still(
+            lambda: os.kill(server.pid, signal.SIGSTOP), lambda: os.kill(server.pid, signal.SIGCONT)
+        )
 
     try:
         deadline = time.monotonic() + 10
@@ -235,7 +237,7 @@ def frozen_block_device(folder: Path) -> Iterator[tuple[str, Callable[[], Stood]
             pytest.skip(f"libaio was not stalled: {' '.join(error.cmd)}: {error.stderr.strip()}")
 
         def freeze() -> Stood:
-            return stood(lambda: run("fsfreeze", "-f", place), lambda: run("fsfreeze", "-u", place))
+            return hold_still(lambda: run("fsfreeze", "-f", place), lambda: run("fsfreeze", "-u", place))
 
         yield device, freeze
 

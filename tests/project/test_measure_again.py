@@ -127,6 +127,26 @@ def test_a_test_that_may_start_no_process_is_tried_again_too(tmp_path: Path) -> 
     assert "1 passed" in done.stdout and SECOND_TRY in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("used_s", "cores"),
+    [
+        ((0, 0, 0, 0.5, 1, 1, 1), 1.0),
+        (
+            (0, 0, 0, -2, 0, 0, 0),
+            0.0,
+        ),  # a process and its parent that waited for it: counted twice in one look
+        ((0, 0, 2, 0, 0, 0, 0), 0.0),
+        ((-2, 0, 0, 0, 0, 0, 0), 0.0),  # also just before a test began
+        ((0, 0, 0, 0, 0, 0, 2), 0.0),
+        ((0,), 0.0),
+    ],
+)
+def test_a_wrong_look_is_no_load_of_others(used_s: tuple[float, ...], cores: float) -> None:
+    other = OtherLoad.__new__(OtherLoad)  # it looks at nothing
+    other._looks = [(0.5 * number, used) for number, used in enumerate(used_s)]
+    assert other.most_cores(0.1) == cores
+
+
 def test_our_own_load_is_not_that_of_others(tmp_path: Path) -> None:
     other = OtherLoad("none")
     before_s = other._own_s()

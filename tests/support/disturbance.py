@@ -14,7 +14,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import psutil
+from scipy.ndimage import median_filter
 
 EVERY_S = 0.5
 INIT, KTHREADD = 1, 2  # ids: who waits for orphans, and the parent of the kernel's threads
@@ -66,16 +68,18 @@ class OtherLoad:
     def most_cores(self, since: float) -> float:
         """Return the largest number of cores that others used in any second since then.
 
-        A second is two looks: time that a process has used may be counted one look late.
+        A second is two looks, each the median of itself and its neighbours: the time of a process that ends
+        during a look may be counted twice there, or not at all.
 
         Parameters
         ----------
         since
             By `time.monotonic`.
         """
-        looks = [look for look in self._looks if look[0] > since]
-        seconds = zip(looks, looks[2:], strict=False)
-        return max(((used - before) / (end - begun) for (begun, before), (end, used) in seconds), default=0.0)
+        times, used_s = np.transpose(self._looks)
+        times, used_s = times[:-1], median_filter(used_s, 3)[:-1]  # the last has one neighbour only
+        cores = (used_s[2:] - used_s[:-2]) / (times[2:] - times[:-2])
+        return float(np.max(cores[times[:-2] > since], initial=0.0))
 
     def was_busy(self, since: float) -> bool:
         """Return whether others used more of the processor since then than a benchmark tolerates."""
@@ -117,8 +121,9 @@ class OtherLoad:
                 if pid not in self._ours and not self._is_ours(process, parent):
                     self._foreign.add(pid)
                     return
-                self._ours[pid] = parent, sum(process.cpu_times()[:4])
-        except psutil.Error:
+                waited_for_s = sum(process.cpu_times()[2:4])
+            self._ours[pid] = parent, waited_for_s + time.clock_gettime(_processor_clock(pid))
+        except (psutil.Error, OSError):
             return  # it has just ended
 
     def _is_ours(self, process: psutil.Process, parent: int) -> bool:
@@ -131,6 +136,16 @@ class OtherLoad:
 
 
 def _busy_s() -> float:
-    """Return the seconds for which the processors have been busy, or taken by a hypervisor."""
-    times = psutil.cpu_times()
-    return sum((times.user, times.nice, times.system, times.irq, times.softirq, times.steal))
+    """Return the seconds for which the processors have not been idle: at work, or taken by a hypervisor.
+
+    Work is counted at the ticks of a clock: too much of what that clock wakes. Idle time is measured.
+    """
+    return sum(time.monotonic() - each.idle - each.iowait for each in psutil.cpu_times(percpu=True))
+
+
+def _processor_clock(pid: int) -> int:
+    """Return the id of the clock of a process's processor time, as clock_getcpuclockid(3) makes it.
+
+    It counts nanoseconds. /proc cuts off hundredths of a second, which hides much of many small processes.
+    """
+    return ~pid << 3 | 2

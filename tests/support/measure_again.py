@@ -106,7 +106,7 @@ class MeasureAgain:
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
             if not _is_load_sensitive(reports):
                 return reports
-            time.sleep(2 * EVERY_S)  # until the last second is on record
+            time.sleep(3 * EVERY_S)  # until the last second is on record, and one look more
             cores = other.most_cores(self._since)
             if not other.was_busy(self._since):
                 return reports

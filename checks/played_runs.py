@@ -63,7 +63,7 @@ def pooled(folder: Path, spread: float, seed: int, runs: int = RUNS) -> str:
     """Play runs whose true change is drawn; hold their pooled change and spread against the truth."""
     changes = np.random.default_rng(seed).normal(0.1, spread, runs)
     folder.mkdir()
-    case = Case("pool", (_PAIR,), "", depths=(1, 4))
+    case = Case("pool", (_PAIR,), "", depths=(1, 4))  # a rate above that of depth 1: it is on no limit
     names = [
         play(case, math.expm1(change), folder / f"run-{number}", seed + number).run.folder
         for number, change in enumerate(changes)

@@ -203,7 +203,9 @@ def test_planted_delays_are_recovered_from_end_to_end(
     assert set(table["status"]) == {"ok"} and set(table["provenance"]) == {"inventory"}
     trials = table.set_index(["workload", "direction"])
     for cell, waits_ms in planted(trials).items():
-        assert trials["lat_mean_ms"][cell] >= sum(waits_ms), cell
+        # A sync by libaio is a difference of means. The last write has no sync: its standstill lowers it.
+        less_ms = STANDSTILL_MS / trials["ios"][cell] if cell == ("commit", "sync") else 0
+        assert trials["lat_mean_ms"][cell] >= sum(waits_ms) - less_ms, cell
     # The file counts an fsync for each flush; besides the trials only fills and marks cause any.
     asked = trials["ios"][[cell for cell in trials.index if cell[1] == "sync"]].sum()
     asked += trials["ios"]["durable", "write"]

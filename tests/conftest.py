@@ -13,12 +13,12 @@ A process takes one module after another, so that what a module shares is made o
 `make test-fast` runs the tests that have none of them. `make faults` runs those marked `faults`, which
 `make test` leaves out.
 
-Other programs may still use the machine. What they can move, a test asserts within `load_sensitive`
-(support/disturbance.py). If that fails while others used over 0.3 of a core, the fixtures are made again and
-the test measures again, up to three times. Disturbed three times, it is skipped as "not judged". Tests that
-measured again are listed at the end. What is to be found exactly is computed from what the emulator has
-played (`support/played.py`). Limits of waits are for what hangs: five times of what is usual beside other
-tests.
+Other programs may still use the machine, and a virtual one may stand still. What this can move, a test
+asserts within `load_sensitive` (support/disturbance.py). If that fails while others used over 0.3 of a core,
+or the machine was late, the fixtures are made again and the test measures again, up to three times. Disturbed
+three times, it is skipped as "not judged". Tests that measured again are listed at the end. What is to be
+found exactly is computed from what the emulator has played (`support/played.py`). Limits of waits are for
+what hangs: five times of what is usual beside other tests.
 """
 
 from __future__ import annotations

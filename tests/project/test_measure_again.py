@@ -1,10 +1,11 @@
-"""The tests' own remedy against other programs: a disturbed measurement is repeated, a wrong one fails."""
+"""The tests' own remedy against a disturbance: a disturbed measurement is repeated, a wrong one fails."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +17,8 @@ import pytest
 
 from checks.bench_emulator import BUSY_CORES
 from diskbook.facts import paths
-from support.disturbance import OtherLoad
+from support.disturbance import STANDSTILL_MS, Lateness, OtherLoad
+from support.emulated import soon
 from support.measure_again import SECOND_TRY, WANTED
 
 pytestmark = pytest.mark.emulator
@@ -24,9 +26,11 @@ pytestmark = pytest.mark.emulator
 CONFTEST = """
 import os
 from checks import bench_emulator
+from support import disturbance
 from support.measure_again import MeasureAgain
 
 bench_emulator.BUSY_CORES = {busy_cores}
+disturbance.STANDSTILL_MS = disturbance.LATE_MS = float("{late_ms}")
 
 def pytest_configure(config):
     config.pluginmanager.register(MeasureAgain(config, lambda item: True, "a-marker-of-this-test"))
@@ -71,12 +75,15 @@ def another_program(folder: Path | None = None) -> Iterator[psutil.Process]:
         process.wait()
 
 
-def judged(folder: Path, passes: int, busy_cores: float = BUSY_CORES, second_try: str = "") -> str:
+def judged(
+    folder: Path, passes: int, busy_cores: float = BUSY_CORES, late_ms: str = "inf", second_try: str = ""
+) -> str:
     """Run the tests above, of which the first passes in one attempt only; return what pytest prints.
 
-    Others disturb it where they use more than `busy_cores`.
+    Others disturb it where they use more than `busy_cores`, and the machine where it is later than `late_ms`.
     """
-    (folder / "conftest.py").write_text(CONFTEST.replace("{busy_cores}", str(busy_cores)))
+    text = CONFTEST.replace("{busy_cores}", str(busy_cores)).replace("{late_ms}", late_ms)
+    (folder / "conftest.py").write_text(text)
     (folder / "test_it.py").write_text(TEST.replace("{passes}", str(passes)))
     options = ("-rfs", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir=.")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), WANTED: second_try}
@@ -84,6 +91,13 @@ def judged(folder: Path, passes: int, busy_cores: float = BUSY_CORES, second_try
     command = [sys.executable, "-m", "pytest", *options, "test_it.py"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
     return done.stdout
+
+
+def may_come_first() -> None:
+    """Skip where a program may not come before all others, so that the machine's lateness is not known."""
+    code = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
+    if subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("SCHED_FIFO is not allowed here")
 
 
 @pytest.mark.parametrize(
@@ -97,15 +111,38 @@ def test_what_others_disturbed_is_measured_again(
         out = judged(tmp_path, passes)
     assert summary in out and "FAILED test_it.py::test_wrong" in out, out
     assert (tmp_path / "made").stat().st_size >= made
-    assert ("not judged: other programs" in out) == (passes == 9)
+    assert ("not judged: disturbed in 3 attempts, in the last since others used" in out) == (passes == 9)
     listed = re.findall(r"^test_it\.py::test_load_sensitive, (\d): others used \d+\.\d cores$", out, re.M)
     assert listed == ["1", "2", "3"][: made if passes == 9 else 1]
+
+
+def test_what_a_late_machine_disturbed_is_measured_again(tmp_path: Path) -> None:
+    may_come_first()
+    out = judged(tmp_path, 2, busy_cores=1000, late_ms="0")
+    assert "1 failed, 2 passed" in out and "test_load_sensitive, 1: the machine stood still for" in out, out
+
+
+def test_a_machine_that_stands_still_is_noticed() -> None:
+    may_come_first()
+    lateness = Lateness()
+    try:
+        time.sleep(0.5)
+        begun = time.monotonic()
+        lateness.program.send_signal(signal.SIGSTOP)
+        time.sleep(10 * STANDSTILL_MS / 1000)
+        lateness.program.send_signal(signal.SIGCONT)
+        assert soon(lambda: lateness.said(begun).startswith("the machine stood still for"))
+        assert float(lateness.said(begun).split()[-2]) > 5 * STANDSTILL_MS
+        assert lateness.said(time.monotonic()) == ""
+    finally:
+        lateness.program.kill()
+        lateness.program.wait()
 
 
 def test_a_wrong_result_on_a_quiet_machine_fails_at_once(tmp_path: Path) -> None:
     out = judged(tmp_path, 2, busy_cores=1000)  # more than others can use: quiet, whatever they do
     assert "2 failed, 1 passed" in out and (tmp_path / "made").read_text() == "x", out
-    assert "others used" not in out
+    assert "measured again" not in out
 
 
 def test_continuous_integration_tries_a_failed_test_again_and_lists_it(tmp_path: Path) -> None:
@@ -159,3 +196,4 @@ def test_our_own_load_is_not_that_of_others(tmp_path: Path) -> None:
         with another_program(folder) as process:
             other._own_s()
             assert (process.pid in other._ours) == is_ours
+            assert process.pid not in other._foreign  # it has just begun, and may go to another folder

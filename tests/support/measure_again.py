@@ -1,4 +1,4 @@
-"""A plugin of pytest: repeat a measurement that other programs on the machine disturbed.
+"""A plugin of pytest: repeat a measurement that other programs, or the machine itself, disturbed.
 
 In continuous integration, try any test that failed once more, and list it with its failure.
 """
@@ -17,14 +17,14 @@ from _pytest.runner import runtestprotocol
 from support.disturbance import EVERY_S, LoadSensitiveError, OtherLoad
 
 ATTEMPTS = 3
-AGAIN = "measured again, since other programs used the processor"
+AGAIN = "measured again, since something disturbed it"
 SECOND_TRY = "passed at the second try: mend these tests, and record the cause in checks/flaky.toml"
 SECOND_TRY_S = 600.0
 WANTED = "DISKBOOK_TESTS_SECOND_TRY"  # the environment variable that asks for second tries
 
 
 class MeasureAgain:
-    """Runs the tests that measure, and repeats those that fail while others use the processor.
+    """Runs the tests that measure, and repeats those that fail while something disturbs them.
 
     Only failures within `load_sensitive` are repeated, with new fixtures. A test that is disturbed
     in each attempt is skipped as "not judged".
@@ -107,13 +107,13 @@ class MeasureAgain:
             if not _is_load_sensitive(reports):
                 return reports
             time.sleep(3 * EVERY_S)  # until the last second is on record, and one look more
-            cores = other.most_cores(self._since)
-            if not other.was_busy(self._since):
+            disturbed = other.disturbed(self._since)
+            if not disturbed:
                 return reports
-            item.user_properties.append((AGAIN, f"{item.nodeid}, {attempt}: others used {cores:.1f} cores"))
+            item.user_properties.append((AGAIN, f"{item.nodeid}, {attempt}: {disturbed}"))
             item.session._setupstate.teardown_exact(None)
             self._since = time.monotonic()
-        return [_not_judged(report, item) for report in reports]
+        return [_not_judged(report, item, disturbed) for report in reports]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[pytest.TestReport]:
@@ -147,12 +147,12 @@ def _is_load_sensitive(reports: list[pytest.TestReport]) -> bool:
     return bool(failed) and all(report.load_sensitive for report in failed)
 
 
-def _not_judged(report: pytest.TestReport, item: pytest.Item) -> pytest.TestReport:
+def _not_judged(report: pytest.TestReport, item: pytest.Item, disturbed: str) -> pytest.TestReport:
     """Turn a failure into a skip that says why."""
     if report.failed:
         report.outcome = "skipped"
         path, line, _ = item.location
-        reason = f"Skipped: not judged: other programs used the processor in {ATTEMPTS} attempts"
+        reason = f"Skipped: not judged: disturbed in {ATTEMPTS} attempts, in the last since {disturbed}"
         report.longrepr = (path, line or 0, reason)
     report.user_properties = list(item.user_properties)
     return report

@@ -5,6 +5,7 @@ The runs are stand-in programs; whole runs by this engine are in `tests/whole/te
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,11 +158,12 @@ def test_a_run_that_is_stopped_ends_in_order_and_one_that_waits_does_not_begin(
 
 
 def own_processes() -> list[psutil.Process]:
-    """Processes of runs on this test's workers."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or []
-        if words[1:2] == ["-c"] and '"is_copy"' in words[-1] and is_alive(process):
+    """Processes of runs on this test's workers; other tests have such beside it, with another home."""
+    found, home = [], os.environ["XDG_STATE_HOME"]
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        words, environment = process.info["cmdline"] or [], process.info["environ"] or {}
+        is_own = environment.get("XDG_STATE_HOME") == home
+        if is_own and words[1:2] == ["-c"] and '"is_copy"' in words[-1] and is_alive(process):
             found.append(process)
     return found
 

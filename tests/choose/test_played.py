@@ -27,4 +27,5 @@ def test_the_choice_carries_its_rate_on_the_emulator(iops: str, wishes: dict[str
     with emulated.own_place():
         run = emulated.measured("chosen", "first-run", "quiet", changes)
         measured, load = rate(str(run.folder), "p6", "randread-qd32")
-    assert load.rate and measured >= 0.95 * load.rate
+    # The next smaller disk carries half of it or less; a busy machine may take some of two seconds.
+    assert load.rate and measured >= 0.75 * load.rate

@@ -152,7 +152,7 @@ def test_new_settings_are_in_force_at_once(backends: Callable[[], LocalBackend])
     after = fio(uri, *load)["read"]["iops"]
     assert after < 300 * 1.06 and before < 3000 * 1.06  # the profile's caps lie 2 % above
     with load_sensitive():
-        assert after > 300 * 0.98 and before > 3000 * 0.98
+        assert after > 300 * 0.9 and before > 3000 * 0.9
 
 
 def test_a_stopped_machine_keeps_its_disks_and_they_come_back(backends: Callable[[], LocalBackend]) -> None:

@@ -184,7 +184,7 @@ def test_a_full_filesystem_is_an_error_for_the_client(tmp_path: Path, plugin: Pa
 
 # ---- caps ------------------------------------------------------------------------------------------------
 
-LEAST, MOST = 0.96, 1.04
+LEAST, MOST = 0.9, 1.04
 """Of what a cap allows: a busy machine may do less, and none does more."""
 
 
@@ -209,9 +209,10 @@ def test_diskspd_counts_what_ends_in_its_time(make: MakeExport, warm: str, depth
     told = windows_diskspd.run(line.split(), {"0": {"uri": export.uri(), "size_bytes": 8 * 2**20}})
     (measurement,) = xml.parse(told, "diskspd").measurements
     read = measurement.directions["read"]
-    assert read.runtime_ms == 1000 and read.ios == read.iops < 2500 * 1.02
+    # After a warm-up some may end in time that began before it.
+    assert read.runtime_ms == 1000 and read.ios == read.iops < 2500 * (1.02 if warm == "-W0" else 1.1)
     with load_sensitive():
-        assert read.iops > (2500 * 0.98 if depth > 1 else 1000)
+        assert read.iops > (2500 * 0.93 if depth > 1 else 1000)
 
 
 @pytest.mark.alone
@@ -340,8 +341,8 @@ def test_a_client_sees_the_latency(make: MakeExport) -> None:
     together = some_ios(export, "randread", 64, 64)
     assert read.lat_min_ms > 20 - EARLY_MS and write.lat_min_ms > 8 - EARLY_MS
     with load_sensitive():
-        assert read.lat_mean_ms < 24 and write.lat_mean_ms < 12  # twice, or for each other: 16 or more
-        assert together.lat_p50_ms < 30  # one after another it would be 64 * 20 / 2
+        assert read.lat_p50_ms < 24 and write.lat_p50_ms < 12  # twice, or for each other: 16 or more
+        assert together.lat_p50_ms < 200  # one after another it would be 64 * 20 / 2
 
 
 @pytest.mark.alone
@@ -381,6 +382,7 @@ def test_a_cache_holds_no_more_than_its_size(make: MakeExport) -> None:
     export = make(plays=plays)
     for _ in range(2):
         fio(export, "--rw=read", "--bs=4k", "--iodepth=64", "--size=2m")
+        ended(export)
     assert export.sessions()[1].read_mean_ms > 0.9
 
 

@@ -136,7 +136,7 @@ def test_its_limit_is_the_machines_own(measured: tuple[Analysis, dict[str, Any]]
     assert set(trials.loc["ephemeral", "credit_state"]) == {"none"}
     assert trials.loc["lrs-plain", "cap_vm_cached_iops"].isna().all()
     with load_sensitive():
-        assert rate["ratio"] > 0.9
+        assert rate["ratio"] > 0.6  # by a data disk's limit it would be 0.34 or less
 
 
 @pytest.mark.alone

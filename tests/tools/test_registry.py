@@ -69,7 +69,7 @@ def test_the_article_of_the_shared_disk_shortened(tmp_path: Path) -> None:
     assert "no FUA" in job.notes[0] and write.runtime_ms > 950
     assert_keeps_its_queue(found, 40)  # each is held for 5 ms: the totals are those of 8 x 5
     with load_sensitive():
-        assert write.runtime_ms < 1050
+        assert write.runtime_ms < 1120
         assert write.bw_bytes == pytest.approx(write.iops * 8192, rel=0.02)
 
 
@@ -99,7 +99,7 @@ def test_a_mixed_load_at_a_rate_for_each_thread(tmp_path: Path) -> None:
     rate = sum(part.iops for part in found.directions.values())
     assert rate < 250 * 1.05
     with load_sensitive():
-        assert rate > 250 * 0.97
+        assert rate > 250 * 0.88
         assert found.directions["write"].ios / found.ios == pytest.approx(0.3, abs=0.02)
 
 

@@ -77,8 +77,8 @@ def test_trials_come_right_after_an_attach_and_after_settling(settled: Settled) 
     assert len(early) == len(late) == 6  # of each visit one
     assert early["since_attach_s"].max() < 2.5 and late["since_attach_s"].min() > 3
     assert plans.blocks_of(settled.run) == planned_early.plan_after_attach(settled.run.scenario)
-    # Below 3 where a busy computer delays a trial.
-    assert (settled.drawn(early) / settled.drawn(late)).between(1.5, 3.3).all()
+    # 3 is planted: below it where a busy computer delays a trial, and above it by chance, in 40 I/Os.
+    assert (settled.drawn(early) / settled.drawn(late)).between(1.5, 4.5).all()
     gates = settled.analysis.gates
     (gate,) = gates[gates["gate"] == "attachment"].to_dict("records")
     assert "in the same 2 visits; late over early, 90 % intervals: ZRS, zone 1 -" in gate["cause"]

@@ -48,7 +48,7 @@ def test_no_verdict_on_a_latency_stands_on_them(hidden: Analysis) -> None:
     rates = hidden.trials[hidden.trials["workload"] == "write-qd64"].set_index(["arm", "block"])["iops"]
     assert rate == pytest.approx(np.exp(np.log(rates["zrs-z1"] / rates["lrs-z1"]).mean()))
     with load_sensitive():
-        assert rate == pytest.approx(1, abs=0.05)  # equal limits are planted
+        assert rate == pytest.approx(1, abs=0.15)  # equal limits are planted
 
 
 def test_a_limit_just_below_what_disks_would_reach_gives_no_false_verdict(hidden: Analysis) -> None:

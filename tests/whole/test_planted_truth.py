@@ -27,7 +27,7 @@ from support.disturbance import load_sensitive
 pytestmark = pytest.mark.whole
 
 PLANTED = str(SCENARIOS / "planted.toml")
-LEVEL = 0.999
+LEVEL = 0.9999
 ONCE = {"workload.write-qd128.blocks": 1, "workload.write-qd128.runtime_s": 0.5}
 ARM, BASE = "zrs-z1", "lrs-z1"
 Measured = tuple[Run, Tables, dict[str, Any]]
@@ -154,7 +154,7 @@ def test_each_trial_is_what_the_disk_played(article: Measured) -> None:
     assert added.min() > -played.EARLY_MS
     with load_sensitive():
         for _, of_direction in added.groupby(tables.trials["direction"]):
-            assert -0.25 < of_direction.median() < 0.8
+            assert -0.7 < of_direction.median() < 1.0
 
 
 def test_replicates_are_measured_at_once_and_each_in_its_own_order(two_percent: Measured) -> None:

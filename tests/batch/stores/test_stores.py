@@ -31,7 +31,7 @@ from support.stores import add_trial, contents, small_run
 
 pytestmark = pytest.mark.emulator
 
-SHORT_S = 1.5
+SHORT_S = 3.0
 """A lease."""
 LONG_S = 1000.0
 """Added to when an owner was last seen, so that a busy machine takes nothing of its lease."""

@@ -183,8 +183,8 @@ def test_a_size_with_an_nvme_controller_alone_is_measured(shared: dict[str, Any]
 
 def test_what_was_complete_is_kept_when_a_machine_fails(shared: dict[str, Any]) -> None:
     run = _begin("half", shared, 2, **ULTRA, **SHARED)
-    failed = {"operation_failed": {"code": "SkuNotAvailable", "message": "No room."}, "delay_s": 300}
-    # The fourth machine fails 3 s after the others are there.
+    failed = {"operation_failed": {"code": "SkuNotAvailable", "message": "No room."}, "delay_s": 800}
+    # The fourth machine fails 8 s after the others are there.
     _faults(run, {"match": {"operation": "vm-create-zonal"}, "after": 3, "times": 1, "action": failed})
     try:
         with pytest.raises(DiskbookError, match=r"create machine r\d-vm\d: SkuNotAvailable: No room"):

@@ -169,7 +169,7 @@ def test_a_slow_deletion_says_so_and_is_left_to_azure(
 
 
 def test_a_killed_teardown_is_taken_up(cloud: Clients, standing: Run) -> None:
-    faults(cloud, {"match": {"operation": "group-delete"}, "times": 1, "action": {"delay_s": 2000}})
+    faults(cloud, {"match": {"operation": "group-delete"}, "times": 1, "action": {"delay_s": 6000}})
     child = multiprocessing.get_context("fork").Process(target=_tear_down, args=(standing,))
     child.start()
     assert soon(lambda: standing.manifest["resource_groups"][0].get("deletion"))

@@ -292,7 +292,11 @@ def stage(place: Path) -> Iterator[Stage]:
 
 
 @pytest.mark.emulator
-def test_a_drive_of_each_node_is_lost_and_what_was_acknowledged_is_there(stage: Stage) -> None:
+def test_a_drive_of_each_node_is_lost_and_what_was_acknowledged_is_there(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(losses, "LEAST_BEFORE_S", 5.0)  # a busy machine begins a load late
+    monkeypatch.setattr(losses, "LEAST_DURING_S", 3.0)
     stage.lose("mirror-drive-each", "nested-drive-each")
     losses.play(stage.rig, stage.clients)
     failed = [event["error"] for event in events(stage.run, "loss", status="failed")]

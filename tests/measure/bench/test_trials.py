@@ -300,8 +300,9 @@ def test_a_lost_session_loses_no_trial(tiny: Run) -> None:
     cut: list[int] = []
 
     def cut_sessions() -> None:
-        assert soon(lambda: job_folders(tiny, "r1-*"))
-        machine = job_folders(tiny, "r1-*")[0].parents[2]
+        found: list[Path] = []
+        assert soon(lambda: found.extend(job_folders(tiny, "r1-*")) or found)
+        machine = found[0].parents[2]
         listener = psutil.Process(int((machine / "sshd.pid").read_text()))
         for session in listener.children():
             cut.append(session.pid)

@@ -66,8 +66,8 @@ def test_the_end_of_the_burst_is_found_where_it_was_planted(a: Analysis) -> None
     state = a.trials.loc[a.trials["workload"] == "burst-until-dry", "credit_state"]
     with load_sensitive():
         assert 1.6 < fell["fell_at_s"] < 2.1
-        assert fell["rate_before"] == pytest.approx(3570, rel=0.04)
-        assert fell["rate_after"] == pytest.approx(2346, rel=0.04)
+        assert fell["rate_before"] == pytest.approx(3570, rel=0.08)
+        assert fell["rate_after"] == pytest.approx(2346, rel=0.08)
         assert set(state) == {"drained"}
     picture = disk_options.burst(a)
     assert "(1 : 1,000)" in picture.description and "1.8 s in place of 30 minutes" in picture.description

@@ -209,7 +209,7 @@ def test_diskspd_counts_what_ends_in_its_time(make: MakeExport, warm: str, depth
     told = windows_diskspd.run(line.split(), {"0": {"uri": export.uri(), "size_bytes": 8 * 2**20}})
     (measurement,) = xml.parse(told, "diskspd").measurements
     read = measurement.directions["read"]
-    # After a warm-up some may end in time that began before it.
+    # I/Os that began in the warm-up may end in the time that counts.
     assert read.runtime_ms == 1000 and read.ios == read.iops < 2500 * (1.02 if warm == "-W0" else 1.1)
     with load_sensitive():
         assert read.iops > (2500 * 0.93 if depth > 1 else 1000)

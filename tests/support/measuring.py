@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from diskbook.cloud.azure.keys import run_key
@@ -127,6 +128,27 @@ def meanwhile(action: Callable[[], None]) -> Iterator[None]:
     thread.join()
     if raised:
         raise raised[0]
+
+
+def fio_calls(run: Run, workload: str) -> int:
+    """How many trials of a workload, "read" or "write", the broken fio has counted on the run's machine."""
+    folder = lifecycle.connect(run.manifest["emulator"]["name"]).folder
+    counts = folder.glob(f"vms/*/home/count-{workload}")
+    return max((int(path.read_text() or 0) for path in counts), default=0)
+
+
+def cut_sessions(listener: psutil.Process) -> list[int]:
+    """Kill all sessions of an sshd but not what they run; return their process ids.
+
+    A session can be of two processes. The second keeps the connection for a while when the first is killed.
+    """
+    cut = []
+    for process in listener.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.name().startswith("sshd"):  # sshd-session since OpenSSH 9.8
+                process.kill()
+                cut.append(process.pid)
+    return cut
 
 
 def output_of(run: Run, trial: dict[str, Any], kind: str = "json") -> str:

@@ -21,7 +21,7 @@ from diskbook.results import tables
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
 from support.emulated import soon
-from support.measuring import begin, break_fio, events, job_folders, meanwhile
+from support.measuring import begin, break_fio, cut_sessions, events, fio_calls, job_folders, meanwhile
 
 pytestmark = pytest.mark.emulator
 
@@ -44,7 +44,7 @@ def power(run: Run, action: str) -> Callable[[], None]:
     break_fio(run, read=HELD)
 
     def act() -> None:
-        assert soon(lambda: job_folders(run, "r1-b01-p001-*"))
+        assert soon(lambda: fio_calls(run, "read") == 1)  # a call that is not counted would be held again
         do(run, action)
 
     return act
@@ -92,7 +92,7 @@ def test_an_evicted_machine_is_started_again_and_the_next_eviction_ends_the_run(
 
     def again() -> None:
         evict()
-        assert soon(lambda: job_folders(tiny, "r1-b01-p001-*-a2"))
+        assert soon(lambda: fio_calls(tiny, "read") == 2)
         do(tiny, "begin_deallocate")
 
     told = "machine r1-vm1 was found deallocated again after it was started once; see who stops it"
@@ -148,12 +148,11 @@ def test_a_machine_that_is_gone_is_told(shared: dict[str, Any]) -> None:
 
 def test_a_hung_sshd_costs_a_restart(tiny: Run) -> None:
     def hang() -> None:
-        assert soon(lambda: job_folders(tiny, "r1-b01-p001-*"))
+        assert soon(lambda: fio_calls(tiny, "read") == 1)
         machine = job_folders(tiny, "r1-b01-p001-*")[0].parents[2]
         listener = psutil.Process(int((machine / "sshd.pid").read_text()))
         os.kill(listener.pid, signal.SIGSTOP)
-        for session in listener.children():
-            session.kill()
+        assert cut_sessions(listener)
 
     break_fio(tiny, read=HELD)
     with meanwhile(hang):

@@ -35,6 +35,7 @@ from support.measuring import (
     QUIET,
     begin,
     break_fio,
+    cut_sessions,
     events,
     groups_of,
     job_folders,
@@ -299,16 +300,14 @@ def test_an_attachment_that_had_to_be_refused_and_was_not(shared: dict[str, Any]
 def test_a_lost_session_loses_no_trial(tiny: Run) -> None:
     cut: list[int] = []
 
-    def cut_sessions() -> None:
+    def act() -> None:
         found: list[Path] = []
         assert soon(lambda: found.extend(job_folders(tiny, "r1-*")) or found)
         machine = found[0].parents[2]
         listener = psutil.Process(int((machine / "sshd.pid").read_text()))
-        for session in listener.children():
-            cut.append(session.pid)
-            session.kill()
+        cut.extend(cut_sessions(listener))
 
-    with meanwhile(cut_sessions):
+    with meanwhile(act):
         stages.benchmark(tiny)
     assert cut
     assert [(row["status"], row["attempt"]) for row in events(tiny, "trial")] == [("ok", 1)] * 2

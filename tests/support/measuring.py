@@ -111,6 +111,20 @@ def break_fio(run: Run, **cases: str) -> None:
         connection.check(f"cat >{path}; chmod +x {path}", stdin=script.encode())
 
 
+def hold(run: Run, trials: str) -> None:
+    """Have trials of the run wait before fio begins, until `let_go`; a pattern of the shell names them.
+
+    So they can be disturbed however late that comes. A name is like r1-b01-p001-lrs-z1-read-qd1-a1.
+    """
+    arm = f'*) case $PWD in */jobs/{trials}) until [ -e "$HOME/go-on" ]; do sleep 0.1; done ;; esac ;;'
+    break_fio(run, read=arm, write=arm)
+
+
+def let_go(job: Path) -> None:
+    """Let the trial of a job go on that is held, and all others of its machine."""
+    (job.parents[1] / "go-on").touch()
+
+
 @contextlib.contextmanager
 def meanwhile(action: Callable[[], None]) -> Iterator[None]:
     """Do something in a thread while the body runs; what it raises is raised in the end."""
@@ -128,13 +142,6 @@ def meanwhile(action: Callable[[], None]) -> Iterator[None]:
     thread.join()
     if raised:
         raise raised[0]
-
-
-def fio_calls(run: Run, workload: str) -> int:
-    """How many trials of a workload, "read" or "write", the broken fio has counted on the run's machine."""
-    folder = lifecycle.connect(run.manifest["emulator"]["name"]).folder
-    counts = folder.glob(f"vms/*/home/count-{workload}")
-    return max((int(path.read_text() or 0) for path in counts), default=0)
 
 
 def cut_sessions(listener: psutil.Process) -> list[int]:
@@ -156,8 +163,16 @@ def output_of(run: Run, trial: dict[str, Any], kind: str = "json") -> str:
     return attached.read_bytes(run.folder, trial["files"][kind]).decode()
 
 
-def job_folders(run: Run, pattern: str) -> list[Path]:
-    """Folders on the run's machines of jobs that began and have not ended."""
+def held_job(run: Run, trials: str) -> Path:
+    """Wait for the job of a trial, whose name a pattern gives; return its folder on the run's machine."""
     folder = lifecycle.connect(run.manifest["emulator"]["name"]).folder
-    found = folder.glob(f"vms/*/home/jobs/{pattern}")
-    return [path for path in found if (path / "pid").exists() and not (path / "status").exists()]
+    found: list[Path] = []
+
+    def runs() -> bool:
+        """Whether one has begun that has not ended."""
+        begun = [path for path in folder.glob(f"vms/*/home/jobs/{trials}") if (path / "pid").exists()]
+        found[:] = [path for path in begun if not (path / "status").exists()]
+        return bool(found)
+
+    assert soon(runs)
+    return found[0]

@@ -20,8 +20,7 @@ from diskbook.measure.runs import stages
 from diskbook.results import tables
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
-from support.emulated import soon
-from support.measuring import begin, break_fio, cut_sessions, events, fio_calls, job_folders, meanwhile
+from support.measuring import begin, break_fio, cut_sessions, events, held_job, hold, let_go, meanwhile
 
 pytestmark = pytest.mark.emulator
 
@@ -35,16 +34,16 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-HELD = "1) sleep 600 ;;"
-"""The first read, which is the first trial, goes on until somebody ends it."""
+FIRST = "r1-b01-p001-*-a1"
+"""The first attempt at the first trial."""
 
 
-def power(run: Run, action: str) -> Callable[[], None]:
-    """Have Azure do something to the run's machine while its first trial runs."""
-    break_fio(run, read=HELD)
+def power(run: Run, action: str, held: str = FIRST) -> Callable[[], None]:
+    """Have Azure do something to the run's machine during its first trial, which is held until then."""
+    hold(run, held)
 
     def act() -> None:
-        assert soon(lambda: fio_calls(run, "read") == 1)  # a call that is not counted would be held again
+        held_job(run, FIRST)
         do(run, action)
 
     return act
@@ -87,13 +86,13 @@ def test_a_restarted_machine_costs_the_trial_alone(tiny: Run) -> None:
 
 
 def test_an_evicted_machine_is_started_again_and_the_next_eviction_ends_the_run(tiny: Run) -> None:
-    evict = power(tiny, "begin_deallocate")
-    break_fio(tiny, read="1|2) sleep 600 ;;")
+    evict = power(tiny, "begin_deallocate", held="r1-b01-p001-*-a[12]")
 
     def again() -> None:
         evict()
-        assert soon(lambda: fio_calls(tiny, "read") == 2)
+        job = held_job(tiny, "r1-b01-p001-*-a2")
         do(tiny, "begin_deallocate")
+        let_go(job)  # a resumed run makes this attempt
 
     told = "machine r1-vm1 was found deallocated again after it was started once; see who stops it"
     with meanwhile(again), pytest.raises(DiskbookError, match=told):
@@ -148,13 +147,12 @@ def test_a_machine_that_is_gone_is_told(shared: dict[str, Any]) -> None:
 
 def test_a_hung_sshd_costs_a_restart(tiny: Run) -> None:
     def hang() -> None:
-        assert soon(lambda: fio_calls(tiny, "read") == 1)
-        machine = job_folders(tiny, "r1-b01-p001-*")[0].parents[2]
+        machine = held_job(tiny, FIRST).parents[2]
         listener = psutil.Process(int((machine / "sshd.pid").read_text()))
         os.kill(listener.pid, signal.SIGSTOP)
         assert cut_sessions(listener)
 
-    break_fio(tiny, read=HELD)
+    hold(tiny, FIRST)
     with meanwhile(hang):
         stages.benchmark(tiny)
     assert recovered(tiny) == [("running", "restarted")]
@@ -166,14 +164,14 @@ def test_a_killed_process_of_the_emulator_comes_back(tiny: Run) -> None:
 
     def kill() -> None:
         for position, program in ((1, "sshd"), (2, "nbdkit")):
-            assert soon(lambda position=position: job_folders(tiny, f"r1-b01-p00{position}-*"))
+            job = held_job(tiny, f"r1-b01-p00{position}-*")
             folder = lifecycle.connect(tiny.manifest["emulator"]["name"]).folder
             for process in psutil.process_iter():
                 with contextlib.suppress(psutil.Error):
                     line = process.cmdline()
                     if process.name() == program and any(str(folder) in word for word in line):
                         process.kill()
-            (job_folders(tiny, "r1-b01-p00*")[0].parents[1] / f"go-on-{position}").touch()
+            (job.parents[1] / f"go-on-{position}").touch()
 
     held = '1) until [ -e "$HOME/go-on-{}" ]; do sleep 0.1; done ;;'
     break_fio(tiny, read=held.format(1), write=held.format(2))

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import pytest
@@ -26,6 +26,7 @@ from diskbook.results.run import Run
 from diskbook_emulator import machine
 from support import SCENARIOS
 from support.emulated import soon
+from support.measuring import held_job, hold, meanwhile
 from support.standing import EMULATOR, a_cloud, a_place, faults, groups
 
 NOON = datetime(2026, 11, 20, 12, 0, 30, tzinfo=UTC)
@@ -223,20 +224,17 @@ def test_expiry_in_the_middle_of_a_trial_stops_the_run_and_starts_no_machine_aga
     run = begin("midway", preset="full", kept=True)
     stages.provision(run)
     (row,) = run.manifest["resource_groups"]
+    hold(run, "r1-b02-p001-*")
 
     def expire() -> None:
-        assert soon(lambda: events(run, "trial"))
+        held_job(run, "r1-b02-p001-*")
         gone = (datetime.now(UTC) - timedelta(seconds=1)).isoformat("T", "seconds")
         run.update_manifest(resource_groups=[{**row, "expires_utc": gone}])
         clock(cloud, 12.1)
 
-    thread = Thread(target=expire)
-    thread.start()
-    with pytest.raises(
-        DiskbookError, match=r"has expired, so its machines have shut down; .* makes new ones"
-    ):
+    told = r"has expired, so its machines have shut down; .* makes new ones"
+    with meanwhile(expire), pytest.raises(DiskbookError, match=told):
         stages.benchmark(run)
-    thread.join()
     assert soon(lambda: power(cloud, run) == "deallocated")
     stages.teardown(run)
 

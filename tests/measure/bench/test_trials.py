@@ -30,7 +30,7 @@ from diskbook.results import plan as plans, tables
 from diskbook.results.run import Run
 from diskbook_emulator import lifecycle
 from support import SCENARIOS, played
-from support.emulated import leftovers, soon
+from support.emulated import leftovers
 from support.measuring import (
     QUIET,
     begin,
@@ -38,7 +38,9 @@ from support.measuring import (
     cut_sessions,
     events,
     groups_of,
-    job_folders,
+    held_job,
+    hold,
+    let_go,
     meanwhile,
     on_machine,
     output_of,
@@ -301,12 +303,12 @@ def test_a_lost_session_loses_no_trial(tiny: Run) -> None:
     cut: list[int] = []
 
     def act() -> None:
-        found: list[Path] = []
-        assert soon(lambda: found.extend(job_folders(tiny, "r1-*")) or found)
-        machine = found[0].parents[2]
-        listener = psutil.Process(int((machine / "sshd.pid").read_text()))
+        job = held_job(tiny, "r1-b01-p001-*")
+        listener = psutil.Process(int((job.parents[2] / "sshd.pid").read_text()))
         cut.extend(cut_sessions(listener))
+        let_go(job)
 
+    hold(tiny, "r1-b01-p001-*")
     with meanwhile(act):
         stages.benchmark(tiny)
     assert cut
@@ -386,14 +388,17 @@ def test_what_a_cut_block_has_measured_is_kept_beside_its_repetition(tiny: Run) 
 
 def kill_in_second_block(run: Run, position: str) -> None:
     """Benchmark in a process of its own, and kill that in a trial of block 2."""
+    trial = f"r1-b02-{position}-*"
+    hold(run, trial)
     child = multiprocessing.get_context("fork").Process(target=stages.benchmark, args=(run,))
     child.start()
     try:
-        assert soon(lambda: job_folders(run, f"r1-b02-{position}-*") or not child.is_alive())
+        job = held_job(run, trial)
     finally:
         child.kill()
         child.join()
     assert child.exitcode == -signal.SIGKILL
+    let_go(job)
 
 
 def leave_behind(run: Run) -> None:
@@ -430,11 +435,12 @@ def test_machines_that_are_gone_are_replaced_by_a_new_replicate(
     name = run.manifest["emulator"]["name"]
 
     def end_emulator() -> None:
-        assert soon(lambda: job_folders(run, "r1-b02-*"))
+        held_job(run, "r1-b02-*")
         os.kill(lifecycle.connect(name).pid, signal.SIGKILL)
 
     try:
         stages.provision(run)
+        hold(run, "r1-b02-*")
         with meanwhile(end_emulator), pytest.raises(DiskbookError, match="cannot be reached"):
             stages.benchmark(run)
         lifecycle.stop(name)

@@ -362,6 +362,28 @@ def test_terse_output_of_a_job_that_goes_on_counts_once(tmp_path: Path, clones: 
     assert any("status-interval" in flag for flag in one.flags)
 
 
+@pytest.mark.parametrize(
+    "clones",
+    [
+        pytest.param(["450@900 449@1900 450@2500", "440@900 209@1900 102@3900"], id="one stands still"),
+        pytest.param(["400@900 367@2900 367@2900", "0@0 420@1200 426@2500"], id="one does nothing at first"),
+        pytest.param(["450@900 450@1000 450@1000", "440@900 445@1900 441@2900"], id="one has ended"),
+        pytest.param(["0@0 450@1900 450@2500", "0@0 440@1900 441@2500"], id="none does anything at first"),
+    ],
+)
+def test_terse_output_counts_once_where_a_clone_stands_still(clones: list[str]) -> None:
+    """Each is at some times as IOPS@ms; seen of fio when one of its processes was stopped."""
+    line = content("fio-terse/v3-2jobs.txt").splitlines()[0].split(";")
+    lines = []
+    for at_a_time in zip(*map(str.split, clones), strict=True):
+        for iops, ms in (text.split("@") for text in at_a_time):
+            totals = [f"{int(iops) * int(ms) * 4 // 1000}", "1", iops, ms]
+            lines.append(";".join([*line[:5], *totals, *line[9:]]))
+    (one,) = fio_terse.parse("\n".join(lines), "x").measurements
+    assert one.directions["read"].iops == sum(int(clone.split()[-1].split("@")[0]) for clone in clones)
+    assert one.load.threads == 2
+
+
 def test_clones_in_terse_output_add_up_and_a_cut_line_is_told() -> None:
     text = content("fio-terse/v3-2jobs.txt")
     (one,) = fio_terse.parse(text, "x").measurements

@@ -49,12 +49,12 @@ class _Job:
     @property
     def runtime_ms(self) -> float:
         """Time of the longer direction."""
-        return max(part.runtime_ms for part, _ in self.parts.values())
+        return max((part.runtime_ms for part, _ in self.parts.values()), default=0.0)
 
     @property
-    def ios(self) -> float:
-        """Reads and writes together."""
-        return sum(part.ios for part, _ in self.parts.values())
+    def kib(self) -> int:
+        """What was read and written; I/Os are not told, and rates are rounded."""
+        return round(sum(part.bw_bytes * part.runtime_ms for part, _ in self.parts.values()) / 1024_000)
 
 
 def is_terse(text: str) -> bool:
@@ -73,10 +73,12 @@ def parse(text: str, source: str) -> Parsed:
         if not _LINE.match(line):
             continue
         try:
-            jobs.append(_job(line))
+            jobs.append(job := _job(line))
+            if not job.parts:
+                problems.append((line_number, f"job '{job.name}' did no I/O"))
         except ValueError as error:
             problems.append((line_number, str(error)))
-    if not jobs:
+    if not any(job.parts for job in jobs):
         where, why = problems[0] if problems else (None, "there is no line of fio's terse output in it")
         raise UnusableError(source, why, where)
     version = record.one_version((job.version for job in jobs), source, "lines of different versions of fio")
@@ -84,9 +86,8 @@ def parse(text: str, source: str) -> Parsed:
     for job in jobs:
         clones.setdefault((job.name, job.group), []).append(job)
     flags = [f"line {where}: {why}" for where, why in problems]
-    return Parsed(
-        "fio", version, "fio terse", tuple(_measurement(same) for same in clones.values()), tuple(flags)
-    )
+    measurements = tuple(_measurement(same) for same in clones.values() if any(job.parts for job in same))
+    return Parsed("fio", version, "fio terse", measurements, tuple(flags))
 
 
 def _job(line: str) -> _Job:
@@ -105,8 +106,6 @@ def _job(line: str) -> _Job:
         part = _direction(fields[start : start + layout.direction])
         if part[0].ios:
             parts[direction] = part
-    if not parts:
-        raise ValueError(f"job '{name}' did no I/O")
     version_text = fields[1].removeprefix("fio-")[:40] if version > 2 else ""
     return _Job(version_text or "unknown", name[:200], group[:40], parts, _depths(fields, layout))
 
@@ -167,30 +166,30 @@ def _last_round(jobs: list[_Job]) -> list[_Job]:
     """Lines of one name that count: all, as clones, or the last of those that fio printed as it went on."""
     for clones in range(1, len(jobs) // 2 + 1):
         rounds = len(jobs) // clones
-        if all(_goes_on(jobs[first : rounds * clones : clones]) for first in range(clones)):
+        if _go_on([jobs[first : rounds * clones : clones] for first in range(clones)]):
             return jobs[(rounds - 1) * clones : rounds * clones]
     return jobs
 
 
-def _goes_on(lines: list[_Job]) -> bool:
-    """Whether lines are of one job at several times: the last step may be shorter than the interval."""
-    first, last = lines[0], lines[-1]
-    steps = [
-        (after.runtime_ms - before.runtime_ms, after.ios - before.ios) for before, after in pairwise(lines)
-    ]
-    grown = last.runtime_ms > _GROWTH * first.runtime_ms and last.ios > _GROWTH * first.ios
-    return (
-        grown
-        and all(time >= 0 and ios >= 0 for time, ios in steps)
-        and all(time >= first.runtime_ms / 2 for time, _ in steps[:-1])
-    )
+def _go_on(clones: list[list[_Job]]) -> bool:
+    """Whether lines of each clone are of one job at several times; some may stand still or have ended."""
+    for lines in clones:
+        steps = [(end.runtime_ms - start.runtime_ms, end.kib - start.kib) for start, end in pairwise(lines)]
+        steps = [step for step in steps if any(step)]
+        least_ms = lines[0].runtime_ms / 2  # only the last step may be shorter than the interval
+        if any(min(step) < 0 for step in steps) or any(time < least_ms for time, _ in steps[:-1]):
+            return False
+        if steps and lines[-1].runtime_ms <= _GROWTH * lines[0].runtime_ms:
+            return False
+    return any(lines[-1].kib > _GROWTH * lines[0].kib for lines in clones)
 
 
 def _measurement(lines: list[_Job]) -> Measurement:
     """Clones of a job together."""
     flags = ["terse output does not repeat the options: the load is taken from what was done"]
-    jobs = _last_round(lines)
-    if len(jobs) < len(lines):
+    last = _last_round(lines)
+    jobs = [job for job in last if job.parts]
+    if len(last) < len(lines):
         flags.append("cumulative lines (status-interval): the last ones that are complete count")
     if len(jobs) > 1:
         flags.append(

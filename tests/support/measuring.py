@@ -112,9 +112,9 @@ def break_fio(run: Run, **cases: str) -> None:
 
 
 def hold(run: Run, trials: str) -> None:
-    """Have trials of the run wait before fio begins, until `let_go`; a pattern of the shell names them.
+    """Have trials of the run wait before fio begins, until `let_go`.
 
-    So they can be disturbed however late that comes. A name is like r1-b01-p001-lrs-z1-read-qd1-a1.
+    A test can then disturb them at any time. A pattern of the shell names them: "r1-b01-p001-*-a1".
     """
     arm = f'*) case $PWD in */jobs/{trials}) until [ -e "$HOME/go-on" ]; do sleep 0.1; done ;; esac ;;'
     break_fio(run, read=arm, write=arm)
@@ -147,7 +147,7 @@ def meanwhile(action: Callable[[], None]) -> Iterator[None]:
 def cut_sessions(listener: psutil.Process) -> list[int]:
     """Kill all sessions of an sshd but not what they run; return their process ids.
 
-    A session can be of two processes. The second keeps the connection for a while when the first is killed.
+    A session can have two processes. The second keeps the connection for a while when the first is killed.
     """
     cut = []
     for process in listener.children(recursive=True):

@@ -14,7 +14,7 @@ import pytest
 from diskbook.importing.fio import json_files, terse as fio_terse
 from diskbook.tools import fio
 from diskbook.tools.fio import options as fio_options
-from diskbook.tools.record import Direction, Parsed, UnusableError, merge_bins, pooled
+from diskbook.tools.record import Direction, Measurement, Parsed, UnusableError, merge_bins, pooled
 from support import SAMPLES
 
 
@@ -372,16 +372,26 @@ def test_terse_output_of_a_job_that_goes_on_counts_once(tmp_path: Path, clones: 
     ],
 )
 def test_terse_output_counts_once_where_a_clone_stands_still(clones: list[str]) -> None:
-    """Each is at some times as IOPS@ms; seen of fio when one of its processes was stopped."""
-    line = content("fio-terse/v3-2jobs.txt").splitlines()[0].split(";")
-    lines = []
-    for at_a_time in zip(*map(str.split, clones), strict=True):
-        for iops, ms in (text.split("@") for text in at_a_time):
-            totals = [f"{int(iops) * int(ms) * 4 // 1000}", "1", iops, ms]
-            lines.append(";".join([*line[:5], *totals, *line[9:]]))
-    (one,) = fio_terse.parse("\n".join(lines), "x").measurements
+    """As fio printed it when one of its processes was stopped."""
+    one = terse_of(*(line for at_a_time in zip(*map(str.split, clones), strict=True) for line in at_a_time))
     assert one.directions["read"].iops == sum(int(clone.split()[-1].split("@")[0]) for clone in clones)
     assert one.load.threads == 2
+
+
+@pytest.mark.parametrize("lines", ["0@0 450@2500 451@2501", "450@2500 0@0 451@2501", "450@2500 451@2501 0@0"])
+def test_clones_beside_one_that_does_nothing_add_up(lines: str) -> None:
+    one = terse_of(*lines.split())
+    assert (one.directions["read"].iops, one.load.threads) == (901, 2)
+    assert not any("status-interval" in flag for flag in one.flags)
+
+
+def terse_of(*lines: str) -> Measurement:
+    """Read terse output of one job, whose lines are given as IOPS@ms."""
+    line, made = content("fio-terse/v3-2jobs.txt").splitlines()[0].split(";"), []
+    for iops, ms in (text.split("@") for text in lines):
+        made.append(";".join([*line[:5], f"{int(iops) * int(ms) * 4 // 1000}", "1", iops, ms, *line[9:]]))
+    (one,) = fio_terse.parse("\n".join(made), "x").measurements
+    return one
 
 
 def test_clones_in_terse_output_add_up_and_a_cut_line_is_told() -> None:

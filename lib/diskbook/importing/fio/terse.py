@@ -53,7 +53,7 @@ class _Job:
 
     @property
     def kib(self) -> int:
-        """What was read and written; I/Os are not told, and rates are rounded."""
+        """What was read and written. fio does not tell I/Os here, and it rounds the rate."""
         return round(sum(part.bw_bytes * part.runtime_ms for part, _ in self.parts.values()) / 1024_000)
 
 
@@ -117,12 +117,8 @@ def _direction(fields: list[str]) -> tuple[Direction, Latency | None]:
     total = mean > 0 or most > 0
     if not total:  # disable_lat: completion latency stands in
         least, most, mean, spread = (number(field, "a latency") for field in fields[8:12])
-    direction = Direction(
-        ios=ios,
-        iops=iops,
-        bw_bytes=kib * 1024 / runtime_ms * 1000 if runtime_ms else 0.0,
-        runtime_ms=runtime_ms,
-    )
+    bw_bytes = kib * 1024 / runtime_ms * 1000 if runtime_ms else 0.0
+    direction = Direction(ios=ios, iops=iops, bw_bytes=bw_bytes, runtime_ms=runtime_ms)
     if not ios or (mean == 0 and most == 0):
         return direction, None
     percentiles = _percentiles(fields[12:32])
@@ -173,15 +169,18 @@ def _last_round(jobs: list[_Job]) -> list[_Job]:
 
 def _go_on(clones: list[list[_Job]]) -> bool:
     """Whether lines of each clone are of one job at several times; some may stand still or have ended."""
+    grown = False
     for lines in clones:
-        steps = [(end.runtime_ms - start.runtime_ms, end.kib - start.kib) for start, end in pairwise(lines)]
-        steps = [step for step in steps if any(step)]
-        least_ms = lines[0].runtime_ms / 2  # only the last step may be shorter than the interval
-        if any(min(step) < 0 for step in steps) or any(time < least_ms for time, _ in steps[:-1]):
+        if any(end.runtime_ms < start.runtime_ms or end.kib < start.kib for start, end in pairwise(lines)):
             return False
-        if steps and lines[-1].runtime_ms <= _GROWTH * lines[0].runtime_ms:
+        done = [(line.runtime_ms, line.kib) for line in lines if line.parts] or [(0.0, 0)]
+        times = sorted({ms for ms, _ in done})
+        if any(end - start < times[0] / 2 for start, end in pairwise(times[:-1])):
+            return False  # only the last step may be shorter than the interval
+        if done[0] != done[-1] and times[-1] <= _GROWTH * times[0]:
             return False
-    return any(lines[-1].kib > _GROWTH * lines[0].kib for lines in clones)
+        grown |= done[-1][1] > _GROWTH * done[0][1]
+    return grown
 
 
 def _measurement(lines: list[_Job]) -> Measurement:

@@ -304,6 +304,7 @@ def second_zone() -> Answer:
     of_service = days.loc["PostgreSQL"]
     sd = float(np.sqrt(of_service.var(axis=1, ddof=1).mean()))
     needed = power.for_half_width(sd, HALF_WIDTH, len(of_service))
+    no_interval = {"ci_low": np.nan, "ci_high": np.nan}
     changes_of_client = f"{_percent(first['zone'])} one day, {_percent(second['zone'])} two days later"
     title = f"A second zone: one PostgreSQL client {changes_of_client}"
     return Answer(
@@ -329,15 +330,8 @@ def second_zone() -> Answer:
             "real-second-zone",
             title,
             [
-                {
-                    "name": f"{service} ({clients}), {day[8:]} Dec",
-                    "ratio": row["zone"],
-                    "ci_low": np.nan,
-                    "ci_high": np.nan,
-                }
-                for (service, clients, day), row in zip(
-                    changes.index, changes.to_dict("records"), strict=True
-                )
+                {"name": f"{service} ({clients}), {day[8:]} Dec", "ratio": ratio, **no_interval}
+                for (service, clients, day), ratio in zip(changes.index, changes["zone"], strict=True)
                 if clients < 32
             ],
             "Rows per second, other zone against same zone",
@@ -348,19 +342,9 @@ def second_zone() -> Answer:
 
 
 def _zones_table(changes: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "Service": service,
-                "Clients": clients,
-                "Day": day,
-                "Replica in the same zone": _percent(row["replica"]),
-                "The zone itself": _percent(row["zone"]),
-                "As published": _percent(row["published"]),
-            }
-            for (service, clients, day), row in zip(changes.index, changes.to_dict("records"), strict=True)
-        ]
-    )
+    index = {"service": "Service", "clients": "Clients", "generated": "Day"}
+    ratios = {"replica": "Replica in the same zone", "zone": "The zone itself", "published": "As published"}
+    return changes[list(ratios)].map(_percent).reset_index().rename(columns={**index, **ratios})
 
 
 # Numbers in words

@@ -96,20 +96,8 @@ def prefill_command(size_bytes: int, target: Target, written: Measurement | None
     seconds = _seconds(size_bytes, FILL_BLOCK_BYTES, written)
     if seconds is None:
         return None
-    asked = Arguments(
-        targets=(target.target,),
-        block_size=FILL_BLOCK_BYTES,
-        write_pct=100,
-        threads_per_target=1,
-        outstanding=16,
-        cache="off",
-        create_bytes=None if _is_drive(target) else size_bytes,
-        max_offset=size_bytes,
-        warmup_s=0,
-        duration_s=seconds,
-        buffers="random",
-        output="xml",
-    )
+    created = None if _is_drive(target) else size_bytes
+    asked = replace(_random_data(size_bytes, target, seconds), create_bytes=created)
     return _job(asked, limit_s=seconds + 600, content=FRESH)
 
 
@@ -126,21 +114,26 @@ def overwrite_command(size_bytes: int, target: Target, written: Measurement | No
     seconds = _seconds(size_bytes, OVERWRITE_BLOCK_BYTES, written)
     if seconds is None:
         return None
-    asked = Arguments(
+    asked = replace(_random_data(size_bytes, target, seconds), random_pct=100, outstanding=32)
+    asked = replace(asked, block_size=OVERWRITE_BLOCK_BYTES)
+    return _job(asked, notes=(WITH_REPLACEMENT,), limit_s=seconds + 600, content=FRESH)
+
+
+def _random_data(size_bytes: int, target: Target, duration_s: int) -> Arguments:
+    """Writes to all of a part, in order, whose data do not repeat."""
+    return Arguments(
         targets=(target.target,),
-        block_size=OVERWRITE_BLOCK_BYTES,
+        block_size=FILL_BLOCK_BYTES,
         write_pct=100,
-        random_pct=100,
         threads_per_target=1,
-        outstanding=32,
+        outstanding=16,
         cache="off",
         max_offset=size_bytes,
         warmup_s=0,
-        duration_s=seconds,
+        duration_s=duration_s,
         buffers="random",
         output="xml",
     )
-    return _job(asked, notes=(WITH_REPLACEMENT,), limit_s=seconds + 600, content=FRESH)
 
 
 def _seconds(size_bytes: int, block_bytes: int, written: Measurement | None) -> int | None:

@@ -387,11 +387,103 @@ def test_clones_beside_one_that_does_nothing_add_up(lines: str) -> None:
 
 def terse_of(*lines: str) -> Measurement:
     """Read terse output of one job, whose lines are given as IOPS@ms."""
-    line, made = content("fio-terse/v3-2jobs.txt").splitlines()[0].split(";"), []
+    made = []
     for iops, ms in (text.split("@") for text in lines):
-        made.append(";".join([*line[:5], f"{int(iops) * int(ms) * 4 // 1000}", "1", iops, ms, *line[9:]]))
+        made.append(terse_line(str(int(iops) * int(ms) * 4 // 1000), iops, ms))
     (one,) = fio_terse.parse("\n".join(made), "x").measurements
     return one
+
+
+def terse_line(kib: str, iops: str, ms: str, latencies: list[str] | None = None) -> str:
+    """Return a line of reads; latencies are least, most, mean and spread."""
+    line = content("fio-terse/v3-2jobs.txt").splitlines()[0].split(";")
+    kinds = line[13:17], line[37:41]
+    clat, lat = (latencies, latencies) if latencies else kinds
+    return ";".join([*line[:5], kib, "1", iops, ms, *line[9:13], *clat, *line[17:37], *lat, *line[41:]])
+
+
+def terse_text(rows: list[str]) -> str:
+    """Return lines that are given as KiB@ms least-most mean, with a bar between clones."""
+    made = []
+    for line in (line for row in rows for line in row.split("|")):
+        done, extremes, mean = line.split()
+        kib, ms = done.split("@")
+        iops = int(kib) * 250 // int(ms) if int(ms) else 0
+        made.append(terse_line(kib, str(iops), ms, [*extremes.split("-"), mean, "1.0"]))
+    return "\n".join(made)
+
+
+@pytest.mark.parametrize(
+    ("rows", "iops"),
+    [
+        pytest.param(
+            [
+                "1244@889 3-17454 317.594968 | 1268@889 3-7310 281.582353",
+                "3060@1888 3-17454 199.362907 | 3084@1888 3-7310 191.121650",
+                "4192@2501 2-17454 175.913134 | 4216@2503 3-7310 171.067446",
+            ],
+            419 + 421,
+            id="clones are printed at the same time",
+        ),
+        pytest.param(
+            [
+                "6144@768 1-21319 169.302217 | 6144@770 1-21583 205.690969 | 6144@769 1-21391 155.085493",
+                "6144@768 1-21319 169.302217 | 6144@770 1-21583 205.690969 | 6144@769 1-21391 155.085493",
+            ],
+            2000 + 1994 + 1997,
+            id="all have ended, and are printed twice",
+        ),
+        pytest.param(
+            [
+                "9588@1203 1-6849 93.420757 | 9568@1203 1-10857 93.538872",
+                "9588@1203 1-6849 93.420757 | 9572@1212 1-10857 93.538872",
+            ],
+            1992 + 1974,
+            id="one ends while it is printed",
+        ),
+        pytest.param(
+            [
+                "7392@1819 1-1921 812.5 | 16452@1751 2-1400 422.25",
+                "46484@6689 1-2016 575.125 | 44300@6621 2-1575 597.5",
+                "46488@6690 1-2016 575.15 | 44308@6622 2-1575 597.55",
+                "54316@7664 1-2027 561.75 | 63108@7597 2-1575 480.5",
+            ],
+            1771 + 2076,
+            id="fio was held up, and prints twice at once",
+        ),
+        pytest.param(
+            [
+                "1604@890 0-0 0.0 | 1604@889 0-0 0.0",
+                "3404@1890 0-0 0.0 | 3404@1890 0-0 0.0",
+                "1800@1000 2-343 74.706166 | 1800@999 2-348 68.986095",
+                "3600@2000 2-1645 89.692531 | 3600@1999 2-1734 78.610542",
+                "8100@4501 1-5088 107.489741 | 8100@4501 2-4765 99.407850",
+            ],
+            449 + 449,
+            id="it ramps up first",
+        ),
+        pytest.param(
+            ["1600@889 0-0 0.0 | 1600@889 0-0 0.0", "3400@1889 0-0 0.0 | 3404@1889 0-0 0.0"],
+            449 + 450,
+            id="no latencies are recorded",
+        ),
+        pytest.param(
+            ["22892@5988 3-2658 941.5 | 19964@5935 2-1179 1010.25 | 22628@6120 2-1144 970.125"],
+            955 + 840 + 924,
+            id="clones of a run that is printed once",
+        ),
+    ],
+)
+def test_terse_output_counts_once_whatever_holds_fio_up(rows: list[str], iops: int) -> None:
+    (one,) = fio_terse.parse(terse_text(rows), "x").measurements
+    assert one.directions["read"].iops == iops
+    assert one.load.threads == rows[0].count("|") + 1
+
+
+def test_terse_lines_of_several_runs_of_one_name_are_refused() -> None:
+    rows = ["9000@5000 3-900 150.0", "3000@2000 5-700 160.0", "20000@9000 4-800 155.0"]
+    with pytest.raises(UnusableError, match="job 'a' are neither its clones nor"):
+        fio_terse.parse(terse_text(rows).replace(content("fio-terse/v3-2jobs.txt").split(";")[2], "a"), "x")
 
 
 def test_clones_in_terse_output_add_up_and_a_cut_line_is_told() -> None:

@@ -7,7 +7,8 @@ version; version 5 has samples and IOPS after the bandwidth::
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,17 +24,23 @@ _FIELDS = 41
 _MORE_IN_5 = 6
 _CPU = 5
 _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
-_MS = NS_PER_US / NS_PER_MS
 _MAX_FIELD = 400
 _GROWTH = 1.02
 """Clones run equally long, or do the same; what fio prints as it goes on grows in both."""
+_APART = 1.1
+"""A clone that stood still at its end runs longer than the others, and does less."""
+_STEP_MS = 300
+"""fio prints once a second at most, and sooner after it was held up."""
 
 
-class _Layout(NamedTuple):
-    """Number of fields before the first direction, and of fields per direction."""
+class _Progress(NamedTuple):
+    """Time, what was read and written, and its latencies: extremes and sum."""
 
-    head: int
-    direction: int
+    ms: float
+    kib: float
+    least_ns: float
+    most_ns: float
+    kib_ns: float
 
 
 @dataclass(frozen=True)
@@ -46,15 +53,17 @@ class _Job:
     parts: dict[str, tuple[Direction, Latency | None]]
     depth_pct: tuple[float, ...]
 
-    @property
-    def runtime_ms(self) -> float:
-        """Time of the longer direction."""
-        return max((part.runtime_ms for part, _ in self.parts.values()), default=0.0)
-
-    @property
-    def kib(self) -> int:
-        """What was read and written. fio does not tell I/Os here, and it rounds the rate."""
-        return round(sum(part.bw_bytes * part.runtime_ms for part, _ in self.parts.values()) / 1024_000)
+    @cached_property
+    def progress(self) -> _Progress:
+        """How far it is. fio does not tell I/Os here, and it rounds their rate: KiB stand for them."""
+        done = [(round(one.bw_bytes * one.runtime_ms / 1024_000), lat) for one, lat in self.parts.values()]
+        return _Progress(
+            ms=max((part.runtime_ms for part, _ in self.parts.values()), default=0.0),
+            kib=sum(kib for kib, _ in done),
+            least_ns=min((latency.min_ns for _, latency in done if latency), default=0.0),
+            most_ns=max((latency.max_ns for _, latency in done if latency), default=0.0),
+            kib_ns=sum(kib * latency.mean_ns for kib, latency in done if latency),
+        )
 
 
 def is_terse(text: str) -> bool:
@@ -65,13 +74,12 @@ def is_terse(text: str) -> bool:
 def parse(text: str, source: str) -> Parsed:
     """Read all lines of terse output in a file; clones of a job are added up.
 
-    Raises UnusableError when no line can be used; names the first one.
+    Raises UnusableError when no line can be used, or when lines of one name do not belong together.
     """
     jobs: list[_Job] = []
     problems: list[tuple[int, str]] = []
-    for line_number, line in enumerate(text.splitlines(), 1):
-        if not _LINE.match(line):
-            continue
+    numbered = enumerate(text.splitlines(), 1)
+    for line_number, line in ((at, line) for at, line in numbered if _LINE.match(line)):
         try:
             jobs.append(job := _job(line))
             if not job.parts:
@@ -85,29 +93,29 @@ def parse(text: str, source: str) -> Parsed:
     clones: dict[tuple[str, str], list[_Job]] = {}
     for job in jobs:
         clones.setdefault((job.name, job.group), []).append(job)
-    flags = [f"line {where}: {why}" for where, why in problems]
-    measurements = tuple(_measurement(same) for same in clones.values() if any(job.parts for job in same))
-    return Parsed("fio", version, "fio terse", measurements, tuple(flags))
+    done = (same for same in clones.values() if any(job.parts for job in same))
+    found = tuple(_measurement(same, source) for same in done)
+    return Parsed("fio", version, "fio terse", found, tuple(f"line {at}: {why}" for at, why in problems))
 
 
 def _job(line: str) -> _Job:
     """Read a line; ValueError says why it cannot be used."""
     fields = line.rstrip("\r\n").split(";")
     version = int(fields[0])
-    layout = _Layout(4 if version == 2 else 5, _FIELDS + (_MORE_IN_5 if version == 5 else 0))
-    if len(fields) < layout.head + 2 * layout.direction or max(map(len, fields[:200])) > _MAX_FIELD:
+    head, width = (4 if version == 2 else 5), _FIELDS + (_MORE_IN_5 if version == 5 else 0)
+    if len(fields) < head + 2 * width or max(map(len, fields[:200])) > _MAX_FIELD:
         raise ValueError(f"it has {len(fields)} fields: it is cut, or no terse output of fio")
-    name, group, error = fields[layout.head - 3 : layout.head]
+    name, group, error = fields[head - 3 : head]
     if error != "0":
         raise ValueError(f"job '{name}' ended with error {error[:20]}")
     parts = {}
     for position, direction in enumerate(("read", "write")):
-        start = layout.head + position * layout.direction
-        part = _direction(fields[start : start + layout.direction])
+        start = head + position * width
+        part = _direction(fields[start : start + width])
         if part[0].ios:
             parts[direction] = part
     version_text = fields[1].removeprefix("fio-")[:40] if version > 2 else ""
-    return _Job(version_text or "unknown", name[:200], group[:40], parts, _depths(fields, layout))
+    return _Job(version_text or "unknown", name[:200], group[:40], parts, _depths(fields[head:], width))
 
 
 def _direction(fields: list[str]) -> tuple[Direction, Latency | None]:
@@ -143,50 +151,68 @@ def _percentiles(fields: list[str]) -> dict[float, float]:
         if not equals:
             raise ValueError(f"'{field[:20]}' is not a percentile")
         if percentile := number(name, "a percentile", 100):
-            percentiles[percentile] = number(value, "a percentile") * _MS
+            percentiles[percentile] = number(value, "a percentile") * NS_PER_US / NS_PER_MS
     return percentiles if any(percentiles.values()) else {}
 
 
-def _depths(fields: list[str], layout: _Layout) -> tuple[float, ...]:
+def _depths(fields: list[str], width: int) -> tuple[float, ...]:
     """Share of I/Os by depth, after two or three directions (trim) and the CPU; empty when cut off."""
     for directions in (2, 3):
-        start = layout.head + directions * layout.direction + _CPU
-        shares = fields[start : start + len(_DEPTHS)]
-        cpu = fields[start - _CPU : start - _CPU + 2]
+        start = directions * width + _CPU
+        cpu, shares = fields[start - _CPU : start - _CPU + 2], fields[start : start + len(_DEPTHS)]
         if len(shares) == len(_DEPTHS) and all(field.endswith("%") for field in [*cpu, *shares]):
             return tuple(number(field[:-1], "a share") for field in shares)
     return ()
 
 
-def _last_round(jobs: list[_Job]) -> list[_Job]:
+def _last_round(jobs: list[_Job], source: str) -> list[_Job]:
     """Lines of one name that count: all, as clones, or the last of those that fio printed as it went on."""
     for clones in range(1, len(jobs) // 2 + 1):
-        rounds = len(jobs) // clones
-        if _go_on([jobs[first : rounds * clones : clones] for first in range(clones)]):
-            return jobs[(rounds - 1) * clones : rounds * clones]
+        if _go_on([jobs[first::clones] for first in range(clones)]):
+            return jobs[: len(jobs) - len(jobs) % clones][-clones:]
+    done = [job.progress for job in jobs if job.parts]
+    middle = _Progress(*(sorted(values)[len(done) // 2] for values in zip(*done, strict=True)))
+    waits = [job.kib_ns for job in done if job.kib_ns]
+    behind = any(_APART * job.ms < middle.ms and _APART * job.kib < middle.kib for job in done)
+    if behind or len(set(waits)) < len(waits):
+        why = f"lines of job '{jobs[0].name}' are neither its clones nor what fio printed as it went on"
+        raise UnusableError(source, f"{why}: keep the lines of one run, printed at its end")
     return jobs
 
 
 def _go_on(clones: list[list[_Job]]) -> bool:
     """Whether lines of each clone are of one job at several times; some may stand still or have ended."""
-    grown = False
+    one_job = False
     for lines in clones:
-        if any(end.runtime_ms < start.runtime_ms or end.kib < start.kib for start, end in pairwise(lines)):
+        steps = [(start.progress, end.progress) for start, end in pairwise(lines) if start.parts]
+        if not all(_follows(start, end) for start, end in steps):
             return False
-        done = [(line.runtime_ms, line.kib) for line in lines if line.parts] or [(0.0, 0)]
-        times = sorted({ms for ms, _ in done})
-        if any(end - start < times[0] / 2 for start, end in pairwise(times[:-1])):
-            return False  # only the last step may be shorter than the interval
-        if done[0] != done[-1] and times[-1] <= _GROWTH * times[0]:
-            return False
-        grown |= done[-1][1] > _GROWTH * done[0][1]
-    return grown
+        if steps:
+            first, last = steps[0][0], steps[-1][1]
+            longer = last.ms > _GROWTH * first.ms
+            before = [start.ms - first.ms for start, _ in steps if start.ms < last.ms and not last.kib_ns]
+            hurried = any(ms < line * _STEP_MS for line, ms in enumerate(before))
+            if hurried or (last.kib > _GROWTH * first.kib and not longer):
+                return False
+            twins = any(0 < start.kib_ns == end.kib_ns for start, end in steps)
+            one_job |= twins or (longer and last.kib > first.kib)
+    return one_job
 
 
-def _measurement(lines: list[_Job]) -> Measurement:
+def _follows(start: _Progress, end: _Progress) -> bool:
+    """Whether a job can come from start to end: new latencies lie between the extremes, to 1 % of all."""
+    kib, slack = end.kib - start.kib, end.kib_ns / 100
+    least, most = kib * end.least_ns - slack, kib * (end.most_ns + NS_PER_US) + slack
+    nested = end.least_ns <= start.least_ns and start.most_ns <= end.most_ns
+    return end.ms >= start.ms and kib >= 0 and nested and least <= end.kib_ns - start.kib_ns <= most
+
+
+def _measurement(lines: list[_Job], source: str) -> Measurement:
     """Clones of a job together."""
+    if any(latency for job in lines for _, latency in job.parts.values()):  # none yet: it ramps up
+        lines = [replace(job, parts={at: part for at, part in job.parts.items() if part[1]}) for job in lines]
     flags = ["terse output does not repeat the options: the load is taken from what was done"]
-    last = _last_round(lines)
+    last = _last_round(lines, source)
     jobs = [job for job in last if job.parts]
     if len(last) < len(lines):
         flags.append("cumulative lines (status-interval): the last ones that are complete count")
@@ -196,8 +222,7 @@ def _measurement(lines: list[_Job]) -> Measurement:
         )
     directions = {}
     for name in ("read", "write"):
-        parts = [job.parts[name] for job in jobs if name in job.parts]
-        if not parts:
+        if not (parts := [job.parts[name] for job in jobs if name in job.parts]):
             continue
         latencies = [latency for _, latency in parts if latency]
         if not latencies:

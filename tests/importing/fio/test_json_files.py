@@ -468,6 +468,14 @@ def terse_text(rows: list[str]) -> str:
             id="no latencies are recorded",
         ),
         pytest.param(
+            [
+                "18000@9890 3-2658 941.5 | 18200@9890 2-1179 910.25",
+                "18220@10001 3-2658 943.5 | 18420@10002 2-1179 911.0",
+            ],
+            455 + 460,
+            id="it ends soon after it was printed",
+        ),
+        pytest.param(
             ["22892@5988 3-2658 941.5 | 19964@5935 2-1179 1010.25 | 22628@6120 2-1144 970.125"],
             955 + 840 + 924,
             id="clones of a run that is printed once",

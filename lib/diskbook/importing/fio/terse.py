@@ -27,10 +27,8 @@ _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 _MAX_FIELD = 400
 _GROWTH = 1.02
 """Clones run equally long, or do the same; what fio prints as it goes on grows in both."""
-_APART = 1.1
-"""A clone that stood still at its end runs longer than the others, and does less."""
-_STEP_MS = 300
-"""fio prints once a second at most, and sooner after it was held up."""
+_APART = 1.1  # a clone that stood still at its end runs longer than the others, and does less
+_STEP_MS = 50  # from one print to the next; clones are printed at once
 
 
 class _Progress(NamedTuple):
@@ -56,7 +54,7 @@ class _Job:
     @cached_property
     def progress(self) -> _Progress:
         """How far it is. fio does not tell I/Os here, and it rounds their rate: KiB stand for them."""
-        done = [(round(one.bw_bytes * one.runtime_ms / 1024_000), lat) for one, lat in self.parts.values()]
+        done = [(round(part.bw_bytes * part.runtime_ms / 1024_000), lat) for part, lat in self.parts.values()]
         return _Progress(
             ms=max((part.runtime_ms for part, _ in self.parts.values()), default=0.0),
             kib=sum(kib for kib, _ in done),
@@ -94,8 +92,8 @@ def parse(text: str, source: str) -> Parsed:
     for job in jobs:
         clones.setdefault((job.name, job.group), []).append(job)
     done = (same for same in clones.values() if any(job.parts for job in same))
-    found = tuple(_measurement(same, source) for same in done)
-    return Parsed("fio", version, "fio terse", found, tuple(f"line {at}: {why}" for at, why in problems))
+    loads = tuple(_measurement(same, source) for same in done)
+    return Parsed("fio", version, "fio terse", loads, tuple(f"line {at}: {why}" for at, why in problems))
 
 
 def _job(line: str) -> _Job:
@@ -189,10 +187,12 @@ def _go_on(clones: list[list[_Job]]) -> bool:
             return False
         if steps:
             first, last = steps[0][0], steps[-1][1]
-            longer = last.ms > _GROWTH * first.ms
+            more, later_ms = (last.kib - first.kib) / max(first.kib, 1), last.ms - first.ms
+            steady = later_ms > _STEP_MS and 0.5 < more * first.ms / later_ms < 2 and last.kib_ns > 0
+            longer = steady or last.ms > _GROWTH * first.ms
             before = [start.ms - first.ms for start, _ in steps if start.ms < last.ms and not last.kib_ns]
             hurried = any(ms < line * _STEP_MS for line, ms in enumerate(before))
-            if hurried or (last.kib > _GROWTH * first.kib and not longer):
+            if hurried or (more > _GROWTH - 1 and not longer):
                 return False
             twins = any(0 < start.kib_ns == end.kib_ns for start, end in steps)
             one_job |= twins or (longer and last.kib > first.kib)

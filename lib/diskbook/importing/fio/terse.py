@@ -53,7 +53,7 @@ class _Job:
 
     @cached_property
     def progress(self) -> _Progress:
-        """How far it is. fio does not tell I/Os here, and it rounds their rate: KiB stand for them."""
+        """How far it is. fio prints no number of I/Os here, so it is taken by what they moved."""
         done = [(round(part.bw_bytes * part.runtime_ms / 1024_000), lat) for part, lat in self.parts.values()]
         return _Progress(
             ms=max((part.runtime_ms for part, _ in self.parts.values()), default=0.0),
@@ -76,8 +76,8 @@ def parse(text: str, source: str) -> Parsed:
     """
     jobs: list[_Job] = []
     problems: list[tuple[int, str]] = []
-    numbered = enumerate(text.splitlines(), 1)
-    for line_number, line in ((at, line) for at, line in numbered if _LINE.match(line)):
+    lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if _LINE.match(line)]
+    for line_number, line in lines:
         try:
             jobs.append(job := _job(line))
             if not job.parts:
@@ -200,7 +200,7 @@ def _go_on(clones: list[list[_Job]]) -> bool:
 
 
 def _follows(start: _Progress, end: _Progress) -> bool:
-    """Whether a job can come from start to end: new latencies lie between the extremes, to 1 % of all."""
+    """Whether a job can come from start to end: new latencies lie between the extremes, within 1 % of all."""
     kib, slack = end.kib - start.kib, end.kib_ns / 100
     least, most = kib * end.least_ns - slack, kib * (end.most_ns + NS_PER_US) + slack
     nested = end.least_ns <= start.least_ns and start.most_ns <= end.most_ns
@@ -208,8 +208,8 @@ def _follows(start: _Progress, end: _Progress) -> bool:
 
 
 def _measurement(lines: list[_Job], source: str) -> Measurement:
-    """Clones of a job together."""
-    if any(latency for job in lines for _, latency in job.parts.values()):  # none yet: it ramps up
+    """Clones of a job together. Lines of its ramp have no latencies where later ones do, and do not count."""
+    if any(latency for job in lines for _, latency in job.parts.values()):
         lines = [replace(job, parts={at: part for at, part in job.parts.items() if part[1]}) for job in lines]
     flags = ["terse output does not repeat the options: the load is taken from what was done"]
     last = _last_round(lines, source)

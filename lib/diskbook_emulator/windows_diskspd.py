@@ -146,12 +146,8 @@ def workload_of(asked: Arguments, disk: Disk) -> Workload:
     bounded = replace(asked, max_offset=end)
     plain = replace(bounded, cache="off", memory_mapped=False)
     series_s = (asked.iops_interval_ms or 1000) / 1000
-    line = {"name": "emulated", "verbatim": " ".join(_quoted(word) for word in render(plain))}
+    line = {"name": "emulated", "verbatim": subprocess.list2cmdline(render(plain))}
     return Workload.model_validate({**line, "series_s": series_s})
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"' if " " in word else word
 
 
 def command(asked: Arguments, disk: Disk, seed: int) -> fio.Job:

@@ -215,10 +215,6 @@ def _is_apart(loads: Mapping[str, set[str]]) -> bool:
 _SHOWN = {"arm": "{arm}", "session": "{session}", "load": "{_}", "both": "{arm}-{session}"}
 
 
-def _whole(name: str) -> tuple[str, str]:
-    return "", name
-
-
 def _level(paths: Iterable[Path], level: int) -> tuple[str, _Split]:
     """Kind of a level of folders, and how its names are parted into arm and session."""
     loads = _loads(paths, level)
@@ -229,7 +225,7 @@ def _level(paths: Iterable[Path], level: int) -> tuple[str, _Split]:
     if all(token and not rest for rest, token in split) or (
         len(loads) > 1 and all(_NUMBER.match(name) for name in loads)
     ):
-        return "session", _whole
+        return "session", lambda name: ("", name)
     if all(token for _, token in split):
         alike = len({rest for rest, _ in split}) == 1
         return ("session", lambda name: ("", split_token(name)[1])) if alike else ("both", split_token)

@@ -198,14 +198,36 @@ def test_averaged_logs_give_the_series_of_all_clones() -> None:
     assert found.directions == {}
 
 
+def averaged(jobs: list[list[int]]) -> fio_log.Rows:
+    """Read the log of jobs that had 100 IOPS in intervals that end at these times, in ms."""
+    lines = [f"{time}, 100, 0, 0, 0\n" for job in jobs for time in job]
+    return fio_log.read_rows("".join(lines).encode(), "iops.log")[0]
+
+
 def test_jobs_that_begin_half_an_interval_late_leave_no_gaps() -> None:
     """The lines of two jobs, some of them a little before and some after the middle of an interval."""
     late = [149, 251, 349, 451, 549, 651, 751, 849, 951]
     later = [time + 12 for time in late]
-    lines = [f"{time}, 100, 0, 0, 0" for time in [*late, *later]]
-    rates = fio_log.read_rows("\n".join([*lines, ""]).encode(), "iops.log")[0]
-    series = fio_log.series_of(fio_log.no_rows(), rates, 0.1)["read"]
+    series = fio_log.series_of(fio_log.no_rows(), averaged([late, later]), 0.1)["read"]
     assert np.allclose(series.second, np.arange(1, 10) / 10) and set(series.iops) == {200.0}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "rates"),
+    [
+        ([[100, 200, 300], [100, 201]], [200, 200]),
+        ([[100, 200], [100, 201, 300]], [200, 200]),
+        ([[100, 200, 300, 400], [100, 201]], [200, 200, 100, 100]),
+        ([[100, 200, 300], [101, 200, 300]], [200, 200, 200]),
+        ([[100, 200], [100]], []),
+    ],
+    ids=["the first only", "the second only", "one that ended before", "both", "one is left"],
+)
+def test_a_last_interval_that_fio_logged_of_some_jobs_is_no_dip(
+    jobs: list[list[int]], rates: list[int]
+) -> None:
+    series = fio_log.series_of(fio_log.no_rows(), averaged(jobs), 0.1)
+    assert [rate for part in series.values() for rate in part.iops] == rates
 
 
 def test_bandwidth_stands_in_for_iops() -> None:

@@ -82,7 +82,7 @@ def trial_names(figures: pd.DataFrame) -> pd.Series:
 def _trial(group: pd.DataFrame) -> dict[str, Any]:
     first = group.iloc[0]
     by_metric = group.drop_duplicates("metric").set_index("metric")["base"]
-    size = _bytes(first["block_size"])
+    size = bytes_of(first["block_size"])
     latency = by_metric.get("lat_mean", by_metric.get("access_time", math.nan))
     rate = by_metric.get("iops", by_metric.get("throughput", math.nan) * MB / size)
     both = not math.isnan(latency) and not math.isnan(rate)
@@ -105,7 +105,7 @@ def _trial(group: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _bytes(block_size: str) -> float:
+def bytes_of(block_size: str) -> float:
     """Bytes of "8K"; NaN for "any" and for nothing."""
     return 1024.0 * float(block_size[:-1]) if block_size[:-1].isdigit() else math.nan
 

@@ -5,7 +5,6 @@ such a row is a `calibration input` and is never called reproduced. What was not
 that documented limits set) may be.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -240,12 +239,7 @@ def _same_load(row: Mapping[Any, Any], load: Workload) -> bool:
     """Whether the load is the row's; an access time is a read at queue depth 1."""
     if load.sync == "fdatasync" or load.rate is not None:
         return False
-    same = str(load.write_pct) == row["write_pct"] and load.outstanding == row["outstanding"]
-    if row["metric"] == "access_time":
-        return same
-    return same and load.pattern == row["pattern"] and load.block_size == _bytes(row["block_size"])
-
-
-def _bytes(block_size: str) -> float:
-    """Bytes of "8K"; NaN for "any" and for nothing."""
-    return 1024.0 * float(block_size[:-1]) if block_size[:-1].isdigit() else math.nan
+    if (str(load.write_pct), load.outstanding) != (row["write_pct"], row["outstanding"]):
+        return False
+    pattern, size = row["pattern"], published.bytes_of(row["block_size"])
+    return row["metric"] == "access_time" or (load.pattern, load.block_size) == (pattern, size)

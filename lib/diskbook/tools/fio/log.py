@@ -251,7 +251,7 @@ def series_of(latency: Rows, iops: Rows, interval_s: float, unit_iops: float = 1
     """Add the jobs of averaged logs up, interval by interval.
 
     Latency is the mean over jobs, weighted by each job's IOPS in that interval. A rest shorter than half an
-    interval at the end is left out.
+    interval at the end is left out, and so is a last interval that some of the jobs did not log.
 
     - `latency`, `iops`: the two logs; that of the latency may be empty.
     - `interval_s`: log_avg_msec / 1000.
@@ -259,7 +259,8 @@ def series_of(latency: Rows, iops: Rows, interval_s: float, unit_iops: float = 1
 
     Returns series by direction (read, write); empty for a trial shorter than two intervals.
     """
-    rates, means = _averages(iops, interval_s, unit_iops), _averages(latency, interval_s, 1.0)
+    rates = _while_all_ran(_averages(iops, interval_s, unit_iops))
+    means = _averages(latency, interval_s, 1.0)
     if rates.interval.max(initial=0) < 2:
         return {}  # with one interval a job, the jobs cannot be distinguished
     return {
@@ -281,6 +282,17 @@ def _averages(rows: Rows, interval_s: float, unit: float) -> _Averages:
     _, first = np.unique(_keys(interval, job) * _CODES + rows.direction, return_index=True)
     first = np.sort(first)
     return averages.at(first[interval[first] > 0])
+
+
+def _while_all_ran(rates: _Averages) -> _Averages:
+    """Leave out the last interval if the lines of some job end just before it.
+
+    fio logs rates of jobs that still run when it looks (calc_log_samples). Of jobs that end together, some
+    may have ended by then: what the others did is too little.
+    """
+    ends = np.zeros(rates.job.max(initial=0) + 1, np.int64)
+    np.maximum.at(ends, rates.job, rates.interval)
+    return rates.at(rates.interval < ends.max()) if ends.max() - 1 in ends else rates
 
 
 def _late(ended: Floats, job: Ints) -> Floats:

@@ -99,7 +99,10 @@ def test_the_answer_is_yes_from_each_zone(run: Run) -> None:
     zones = table[(table["arm"] == "zrs-z2") & (table["base_arm"] == "zrs-z1")]
     assert len(zones) and not zones["verdict"].isin(["difference", "equivalent within 5 %"]).any()
     assert zones["n_blocks"].max() == 4  # first blocks of both zones make a pair, and so on
-    assert analysis.headline.startswith("On the emulator, one 4K write from zone 1 takes ")
+    # The first decided answer leads. A busy machine can leave that of a zone open.
+    answers = table[table["family"] == "headline"].groupby("arm")["verdict"].agg(set)
+    leads = next(zone for zone in (1, 2) if "difference" in answers[f"zrs-z{zone}"])
+    assert analysis.headline.startswith(f"On the emulator, one 4K write from zone {leads} takes ")
     shown = show.headline_table(analysis)
     for zone in (1, 2):
         assert f"ZRS, zone {zone} / LRS, zone {zone}" in shown

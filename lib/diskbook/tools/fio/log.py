@@ -285,10 +285,10 @@ def _averages(rows: Rows, interval_s: float, unit: float) -> _Averages:
 
 
 def _while_all_ran(rates: _Averages) -> _Averages:
-    """Leave out the last interval if the lines of some job end just before it.
+    """Leave out the last interval if the lines of some job end one interval earlier.
 
-    fio logs rates of jobs that still run when it looks (calc_log_samples). Of jobs that end together, some
-    may have ended by then: what the others did is too little.
+    fio logs the rates of the jobs that still run when it takes its samples (calc_log_samples). Of jobs that
+    end together some may have ended by then, so that the sum over the others would be too low.
     """
     ends = np.zeros(rates.job.max(initial=0) + 1, np.int64)
     np.maximum.at(ends, rates.job, rates.interval)
